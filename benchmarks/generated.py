@@ -1,13 +1,15 @@
-"""Tables that need no file: two moons, and the final boards of tic-tac-toe."""
+"""Tables that need no file: two moons, the final boards of tic-tac-toe, and images from their pixels."""
 
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from acex.datasets import OUTCOME, Dataset
-from acex.space.kinds import Nominal
+from acex.space.kinds import Integer, Nominal
 from acex.space.space import Space
 
 SQUARES = [f"{row}_{column}" for row in ("top", "middle", "bottom") for column in ("left", "middle", "right")]
@@ -61,3 +63,29 @@ def _outcome(board: tuple[str, ...]) -> str | None:
     if "b" not in board and lead == 1 and not any(has_line.values()):
         return "draw"
     return None
+
+
+def images(
+    name: str,
+    pixels: np.ndarray[Any, Any],
+    outcomes: np.ndarray[Any, Any],
+    *,
+    brightest: int,
+    target: str,
+    title: str,
+) -> Dataset:
+    """Square images, one a row of `pixels`, (n, side * side).
+
+    Every pixel may have any value up to `brightest`, also one that is 0 in all images.
+    """
+    side = round(pixels.shape[1] ** 0.5)
+    names = [f"pixel_{i}_{j}" for i in range(side) for j in range(side)]
+    rows = pd.DataFrame(pixels, columns=pd.Index(names))
+    return Dataset(
+        name=name,
+        rows=rows,
+        outcomes=pd.Series(outcomes, name=OUTCOME, dtype="str"),
+        space=Space(tuple(Integer(pixel, 0, brightest) for pixel in names)).like(rows),
+        target=target,
+        title=title,
+    )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -17,13 +17,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from acex import datasets
 from acex.arrays import IntArray
-from acex.datasets import OUTCOME, Dataset, images
+from acex.datasets import OUTCOME, Dataset, loan
 from acex.space.kinds import Nominal
 from acex.space.schema import FeatureSchema, described
 from acex.space.space import Space
-from benchmarks.generated import moons, tic_tac_toe
+from benchmarks.generated import images, moons, tic_tac_toe
 
 PAPER = ("diabetes", "breast", "kc2", "blood", "cmc", "nursery", "german_credit", "tic_tac_toe")
 Split: TypeAlias = Literal["train", "test"]
@@ -35,18 +34,16 @@ MNIST_TRAIN_ROWS = 60_000  # OpenML lists the official train images first
 
 
 def load(name: str) -> Dataset:
-    """A table in `PAPER`, "mnist", "moons", or a data set of `acex.datasets`.
+    """A table in `PAPER`, "loan", "mnist" or "moons".
 
     Raises:
         FileNotFoundError: the file is not in the folder that ACEX_DATA names, or there is neither such a folder nor a
             network.
     """
-    made = {"mnist": mnist, "moons": moons, "tic_tac_toe": tic_tac_toe}.get(name)
-    if made is not None:
-        return made()
-    schema = schemas().get(name)
-    if schema is None:
-        return datasets.load(name)
+    made: dict[str, Callable[[], Dataset]] = {"loan": loan, "mnist": mnist, "moons": moons, "tic_tac_toe": tic_tac_toe}
+    if name in made:
+        return made[name]()
+    schema = schemas()[name]
     path = _file(f"{schema.name}.csv")
     if path is None:
         return schema.dataset(_table_from_openml(schema))

@@ -12,7 +12,7 @@ from sklearn.preprocessing import OneHotEncoder
 import acex
 from acex.show.plots import draw_explanations
 
-loans = acex.datasets.load("loan")
+loans = acex.datasets.loan()
 encoder = make_column_transformer((OneHotEncoder(), ["education", "purpose", "housing"]), remainder="passthrough")
 model = make_pipeline(encoder, RandomForestClassifier(50, random_state=0)).fit(loans.rows, loans.outcomes)
 rejected = loans.rows[model.predict(loans.rows) == "rejected"].head(30)

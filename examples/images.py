@@ -10,24 +10,22 @@ matplotlib.use("Agg")  # a picture in a file, no window
 
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
 import acex
 
-digits = acex.datasets.load("digits")
-classifier = SVC().fit(digits.codes, digits.outcomes)
-
-
-def model(rows):
-    return classifier.predict(digits.space.encode(rows))
-
-
-eights = digits.rows[model(digits.rows) == "8"]
+pixels, digits = load_digits(return_X_y=True, as_frame=True)
+known = digits.isin([8, 9])
+pixels, digits = pixels[known].astype(int), digits[known]
+space = acex.Space([acex.Integer(name, 0, 16) for name in pixels])  # also pixels that are 0 in all pictures may change
+model = SVC().fit(pixels, digits)
+eights = pixels[model.predict(pixels) == 8]
 
 # %% beta=0: the distance alone counts, not how many pixels change. What was asked for the first helps the others.
-explainer = acex.Explainer(model, digits.rows, outcomes=digits.outcomes, space=digits.space)
+explainer = acex.Explainer(model, pixels, outcomes=digits, space=space)
 explanations = [
-    explainer.explain(row, target="9", budget=40, cost=acex.Cost(beta=0.0))
+    explainer.explain(row, target=9, budget=40, cost=acex.Cost(beta=0.0))
     for _, row in eights.iloc[[0, 4, 8]].iterrows()
 ]
 for e in explanations:

@@ -11,7 +11,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 import acex
 
-loans = acex.datasets.load("loan")
+loans = acex.datasets.loan()
 texts = ["education", "purpose", "housing"]
 encoder = make_column_transformer((OneHotEncoder(), texts), remainder="passthrough")
 model = make_pipeline(encoder, RandomForestClassifier(100, random_state=0)).fit(loans.rows, loans.outcomes)

@@ -46,7 +46,7 @@ PROGRAM = """
 import sys, acex
 url, ledger = sys.argv[1:]
 bank = acex.HttpModel(url, protocol="json", request={"instances": "$records"}, labels="labels", version="7")
-loans = acex.datasets.load("loan")
+loans = acex.datasets.loan()
 row = loans.rows.iloc[17]
 e = acex.explain(bank, row, loans.rows, target="approved", freeze=["age"], budget=40, ledger=ledger)
 print(e)

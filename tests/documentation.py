@@ -135,7 +135,7 @@ def _shortened(printed: str) -> str:
 
 def set_up_files(folder: Path) -> None:
     """The files that commands in the pages name: loans.csv with its model, and samples.csv."""
-    loans = acex.datasets.load("loan")
+    loans = acex.datasets.loan()
     texts = ["education", "purpose", "housing"]
     encoder = make_column_transformer((OneHotEncoder(), texts), remainder="passthrough")
     table = loans.rows.astype({"education": "str"})

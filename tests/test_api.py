@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
@@ -30,7 +31,7 @@ QUICK = acex.Penalty(n0=8, sobol=256)
 
 def loan() -> tuple[Any, pd.DataFrame, pd.Series[Any]]:
     """A model of loans, its data and a rejected row."""
-    data = acex.datasets.load("loan")
+    data = acex.datasets.loan()
     forest = RandomForestClassifier(30, random_state=0).fit(data.codes, data.outcomes)
 
     def model(rows: pd.DataFrame) -> Any:
@@ -193,8 +194,7 @@ def test_the_papers_two_dimensional_example(seeds: int) -> None:
     assert np.median(ratios) <= 1.15
 
 
-def explain_digit(data: acex.datasets.Dataset, model: Any, x: FloatArray) -> None:
-    reference = data.rows.to_numpy()[:2000]
+def explain_digit(reference: FloatArray, model: Any, x: FloatArray) -> None:
     assert acex.explain(model, x, data=reference, budget=30).outcome == "found"
     e = acex.explain(model, x, data=reference, budget=80, strategy=acex.Penalty(n0=50))
     assert e.outcome == "found" and e.n_queries <= 80
@@ -206,9 +206,8 @@ def explain_digit(data: acex.datasets.Dataset, model: Any, x: FloatArray) -> Non
 
 
 def test_an_image_of_64_pixels_is_explained_within_80_queries() -> None:
-    data = acex.datasets.digits()
-    model = LogisticRegression(max_iter=2000).fit(data.rows.to_numpy(), data.outcomes).predict
-    explain_digit(data, model, data.rows.to_numpy()[0])
+    X, y = load_digits(n_class=2, return_X_y=True)
+    explain_digit(X, LogisticRegression(max_iter=2000).fit(X, y).predict, X[0])
 
 
 @pytest.mark.slow
@@ -217,7 +216,7 @@ def test_an_image_of_784_pixels_is_explained_within_80_queries() -> None:
     data = mnist()
     network = MLPClassifier((50,), max_iter=10, random_state=0).fit(data.rows.to_numpy() / 255, data.outcomes)
     x = mnist(split="test").rows.to_numpy()[0]
-    explain_digit(data, lambda rows: network.predict(rows / 255), x)
+    explain_digit(data.rows.to_numpy()[:2000], lambda rows: network.predict(rows / 255), x)
 
 
 def test_a_reference_of_50000_rows_works() -> None:
@@ -371,6 +370,36 @@ def test_a_target_that_the_model_never_gave_is_named() -> None:
     model, rows, x = loan()
     e = acex.explain(model, x, data=rows, target="aproved", budget=8)
     assert "never 'aproved'" in e.summary()
+
+
+def test_a_target_that_differs_from_an_answer_in_case_is_suggested() -> None:
+    model, rows, x = loan()
+    e = acex.explain(model, x, data=rows, target="Approved", budget=40, plausibility="none")
+    assert "never 'Approved'. Did you mean 'approved'?" in e.summary()
+
+
+def test_outcomes_in_another_order_than_the_rows_are_refused() -> None:
+    model, rows, x = loan()
+    outcomes = pd.Series(model(rows), index=rows.index)
+    with pytest.raises(ValueError, match=r"outcomes\.loc\[data\.index\]"):
+        acex.explain(model, x, data=rows, outcomes=outcomes.iloc[::-1], budget=5)
+    for order in (
+        outcomes,
+        outcomes.reset_index(drop=True),
+        outcomes.set_axis(range(1, len(rows) + 1)),
+        list(outcomes),
+    ):
+        assert acex.Explainer(model, rows, outcomes=order).space.names == list(rows)
+
+
+def test_plausibility_may_be_named() -> None:
+    model, rows, x = loan()
+    named, given = (acex.Explainer(model, rows, plausibility=p) for p in ("lof", acex.Plausibility(kind="lof")))
+    assert named.search(x).plan.identity == given.search(x).plan.identity
+    none, off = (acex.Explainer(model, rows, plausibility=p) for p in ("none", None))
+    assert none.search(x).plan.identity == off.search(x).plan.identity
+    with pytest.raises(ValueError, match="'joint', 'lof'"):
+        acex.Explainer(model, rows, plausibility="Joint")
 
 
 def test_fewer_counterfactuals_than_wanted_are_said_to_be_fewer() -> None:

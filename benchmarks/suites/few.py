@@ -72,7 +72,7 @@ def simulated(seed: int, cost: acex.Cost) -> list[Line]:
 def explainer_of(name: str) -> tuple[acex.Explainer, pd.DataFrame, Callable[[FloatArray], Any]]:
     """An explainer of a forest, withheld rows, and the forest on points."""
     if name == "loan":
-        loans = acex.datasets.load("loan")
+        loans = acex.datasets.loan()
         rows, outcomes = loans.rows, np.asarray(loans.outcomes)
     else:
         whole = pd.read_csv(str(files("palmerpenguins") / "data/penguins.csv")).dropna()

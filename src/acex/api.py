@@ -30,7 +30,7 @@ from acex.space.cost import Cost
 from acex.space.feature import Direction
 from acex.space.mining import MinedRule, mine
 from acex.space.plausibility import Plausibility
-from acex.space.space import Space, drop_incomplete
+from acex.space.space import Space, drop_incomplete, refuse_reordered
 from acex.values import Remark, is_count
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def explain(
     max_changes: int | None = None,
     prefer: Preference | None = None,
     cost: Cost | None = None,
-    plausibility: Plausibility | None = DEFAULT,
+    plausibility: Plausibility | str | None = DEFAULT,
     space: Space | None = None,
     strategy: Strategy | str = "feasible",
     queries_per_round: int = 1,
@@ -93,7 +93,7 @@ def explain(
             beside it, which may be unusual: "realistic" or "short" says which comes first. None: realistic first, and
             no short answer where every feature is declared or the strategy has effort "spend".
         cost: how the size of a change is measured; by default `acex.Cost()`, or the paper's for strategy "penalty".
-        plausibility: how much a counterfactual must look like data; None for not at all.
+        plausibility: how much a counterfactual must look like data, a kind such as "lof"; None for not at all.
         space: what each feature can hold; by default `acex.Space.infer(data)`.
         strategy: "feasible"; "penalty", which is ACE with repairs; or `acex.Feasible(...)`, `acex.Penalty(...)`.
         queries_per_round: rows that are sent together, where waiting costs more than a few additional queries.
@@ -113,7 +113,7 @@ def explain(
     Example:
         >>> import acex
         >>> from sklearn.ensemble import RandomForestClassifier
-        >>> loans = acex.datasets.load("loan")
+        >>> loans = acex.datasets.loan()
         >>> forest = RandomForestClassifier(50, random_state=0).fit(loans.codes, loans.outcomes)
         >>> model = lambda rows: forest.predict(loans.space.encode(rows))
         >>> rejected = loans.rows[model(loans.rows) == "rejected"].iloc[0]
@@ -149,7 +149,7 @@ class Explainer:
         data: Rows,
         *,
         outcomes: Any = None,
-        plausibility: Plausibility | None = DEFAULT,
+        plausibility: Plausibility | str | None = DEFAULT,
         space: Space | None = None,
         ledger: BaseLedger | str | Path | None = None,
         share_answers: bool = True,
@@ -161,6 +161,7 @@ class Explainer:
         if not (space is None or isinstance(space, Space)):
             raise TypeError(f"space: expected an acex.Space or None, got {type(space).__name__}.")
         wrapped = Model.of(model)
+        refuse_reordered(data, outcomes)
         space = Space.infer(data) if space is None else space
         rows, known, remarks = drop_incomplete(data, wrapped.to_labels(outcomes), space.missing)
         reference = Reference.of(rows, known, space, plausibility, seed)
@@ -274,7 +275,7 @@ class Explainer:
     def mine_rules(self, data: Rows | None = None) -> list[MinedRule]:
         """Rules that all rows of the reference satisfy, or all of `data`, the most surprising first.
 
-        Pass the ones you accept to `rules=` as text. Only exact relations are kept without that; see `Space.infer`.
+        Pass the ones you accept to `rules=` as text. Only relations of numbers are kept without that; see `Space.infer`.
         """
         points = self._planner.reference.points if data is None else self.space.encode(data)
         return mine(self.space, points)
@@ -319,7 +320,7 @@ class Explainer:
 
         Example:
             >>> import acex
-            >>> loans = acex.datasets.load("loan")
+            >>> loans = acex.datasets.loan()
             >>> model = lambda rows: (rows["income"] > 3000).map({True: "approved", False: "rejected"})
             >>> explainer = acex.Explainer(model, loans.rows)
             >>> rejected = loans.rows[model(loans.rows) == "rejected"].head(3)

@@ -1,11 +1,8 @@
-"""Data sets to try things on: `load("loan")`, or a function of the same name.
-
-They need no file and no network: generated here, or shipped with scikit-learn.
-"""
+"""A data set to try things on, which needs no file and no network: `loan()`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import FloatArray
-from acex.space.kinds import Integer
 from acex.space.space import Space
 
 OUTCOME = "target"  # the name of the outcomes
@@ -42,20 +38,6 @@ class Dataset:
     def codes(self) -> FloatArray:
         """The rows as points, (n, d)."""
         return self.space.encode(self.rows)
-
-
-def load(name: str) -> Dataset:
-    """The data set of this name; "-" and "_" are alike.
-
-    Example:
-        >>> import acex.datasets
-        >>> len(acex.datasets.load("breast-cancer").rows)
-        569
-    """
-    loader = _LOADERS.get(name.replace("-", "_"))
-    if loader is None:
-        raise ValueError(f"{name!r} is not a data set; there are {', '.join(_LOADERS)}.")
-    return loader()
 
 
 def loan(n: int = 1000, seed: int = 0) -> Dataset:
@@ -124,63 +106,3 @@ def loan(n: int = 1000, seed: int = 0) -> Dataset:
         target="approved",
         title="Loan applications (generated)",
     )
-
-
-def breast_cancer() -> Dataset:
-    """Thirty measurements of cell nuclei in 569 samples, "malignant" or "benign"."""
-    from sklearn.datasets import load_breast_cancer
-
-    bunch = load_breast_cancer(as_frame=True)
-    return Dataset(
-        name="breast_cancer",
-        rows=bunch.data,
-        outcomes=pd.Series(bunch.target_names[bunch.target], name=OUTCOME, dtype="str"),
-        space=Space.infer(bunch.data, grid=False),
-        target="benign",
-        title="Breast Cancer Wisconsin (Diagnostic)",
-    )
-
-
-def digits() -> Dataset:
-    """Images of the handwritten digits 8 and 9, 8 x 8 pixels of 0 to 16."""
-    from sklearn.datasets import load_digits
-
-    bunch = load_digits()
-    wanted = np.isin(bunch.target, (8, 9))
-    return images(
-        "digits",
-        bunch.data[wanted].astype(np.int64),
-        bunch.target[wanted].astype(str),
-        brightest=16,
-        target="9",
-        title="Handwritten digits, 8 against 9",
-    )
-
-
-def images(
-    name: str,
-    pixels: np.ndarray[Any, Any],
-    outcomes: np.ndarray[Any, Any],
-    *,
-    brightest: int,
-    target: str,
-    title: str,
-) -> Dataset:
-    """Square images, one a row of `pixels`, (n, side * side).
-
-    Every pixel may have any value up to `brightest`, also one that is 0 in all images.
-    """
-    side = round(pixels.shape[1] ** 0.5)
-    names = [f"pixel_{i}_{j}" for i in range(side) for j in range(side)]
-    rows = pd.DataFrame(pixels, columns=pd.Index(names))
-    return Dataset(
-        name=name,
-        rows=rows,
-        outcomes=pd.Series(outcomes, name=OUTCOME, dtype="str"),
-        space=Space(tuple(Integer(pixel, 0, brightest) for pixel in names)).like(rows),
-        target=target,
-        title=title,
-    )
-
-
-_LOADERS: dict[str, Callable[[], Dataset]] = {make.__name__: make for make in (breast_cancer, digits, loan)}

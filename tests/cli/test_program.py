@@ -101,7 +101,7 @@ def test_an_error_is_one_line_on_stderr_and_its_kind_is_the_exit_code(
     def fail(name: str) -> None:
         raise error
 
-    monkeypatch.setattr(acex.datasets, "load", fail)
+    monkeypatch.setattr(acex.datasets, "loan", fail)
     result = run("demo")
     assert result.exit_code == code
     assert result.stderr.startswith("acex: stopped." if code == 130 else "acex: broken in two")

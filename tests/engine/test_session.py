@@ -682,7 +682,7 @@ def test_without_a_ledger_sqlalchemy_is_not_imported_and_no_file_is_written(tmp_
 
 
 def test_a_search_that_keeps_queries_back_for_checks_was_stopped_by_its_budget() -> None:
-    loans = acex.datasets.load("loan").rows
+    loans = acex.datasets.loan().rows
     approved = (loans["credit_score"] > 640) & (loans["debt_ratio"] < 0.4) & (loans["income"] > 2500)
     e = acex.explain(
         lambda rows: (rows["credit_score"] > 640) & (rows["debt_ratio"] < 0.4) & (rows["income"] > 2500),

@@ -207,7 +207,7 @@ def test_a_round_of_proposals_has_no_point_twice_and_begins_with_the_next_questi
 
 @pytest.mark.parametrize("row", [1, 3, 4])
 def test_a_search_in_rounds_leaves_budget_to_check_its_changes(row: int) -> None:
-    loans = acex.datasets.load("loan")
+    loans = acex.datasets.loan()
     forest = RandomForestClassifier(50, random_state=0).fit(loans.codes, loans.outcomes)
     rejected = loans.rows[forest.predict(loans.codes) == "rejected"]
     explainer = acex.Explainer(lambda rows: forest.predict(loans.space.encode(rows)), loans.rows)

@@ -140,7 +140,7 @@ def test_the_gaussian_process_takes_probabilities_as_labels() -> None:
 
 
 def test_without_noise_confirm_changes_nothing() -> None:
-    loans = acex.datasets.load("loan")
+    loans = acex.datasets.loan()
     model: Any = lambda rows: (rows["income"] > 3000).map({True: "approved", False: "rejected"})  # noqa: E731
     x = loans.rows[model(loans.rows) == "rejected"].iloc[0]
     plain = acex.explain(model, x, data=loans.rows, budget=8)

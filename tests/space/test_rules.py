@@ -83,7 +83,7 @@ def test_a_rule_says_what_its_text_says(text: str, python: str) -> None:
         ("housing == 'castle'", "'housing': 'castle' is not known; there are 'own'", 12),
         ("housing == 'rnt'", "Did you mean 'rent'?", 12),
         ("housing < 'own'", "have no order", 0),
-        ("housing == school", "compare it with one of them, in quotes", 11),
+        ("housing == school", "compare it with one of its values, in quotes", 11),
         ("2 * housing < 3", "'housing' holds categories, which cannot be used in arithmetic", 4),
         ("a == 'x'", "a value in quotes is compared with a column", 6),
         ("sum(a, b", "never closed", 3),
@@ -172,6 +172,7 @@ def region(*rules: str, **options: Any) -> Region:
         ["a + 2 * b == c"],
         ["rent == a * c"],
         ["a * b = 800"],
+        ["abs(a + b - c) <= 0.5"],
         ["if housing == 'own' then rent == 0"],
         ["if a > 50 then housing == 'rent'"],
         ["sum(a, b, c) == 100", "if housing == 'own' then rent == 0", "housing: rent -> 'with parents' is impossible"],
@@ -194,6 +195,37 @@ def test_one_change_is_made_up_for_by_one_other_and_each_gets_its_turn() -> None
     assert (moved[:, 0] == 40).all()
     assert ((moved != FACTUAL).sum(axis=1) == 2).all()
     assert {tuple(row) for row in moved[:, :3]} == {(40.0, 20.0, 40.0), (40.0, 30.0, 30.0)}
+
+
+def test_nearly_equal_sides_stay_as_they_are_and_others_are_made_equal() -> None:
+    rule = Rule.of("abs(rent - 10 * a) <= 5", SPACE)
+    near = np.tile(FACTUAL, (3, 1))
+    near[:, 5] = [296, 305, 310]
+    assert rule.holds(near, FACTUAL).tolist() == [True, True, False]
+    where = region(rule.text)
+    assert (where.snap(near)[:2] == near[:2]).all() and where.contains(where.snap(near)).all()
+
+
+@pytest.mark.parametrize("text", ["a + b <= 0.3", "a + b >= 0.3", "not a + b < 0.3", "not a + b > 0.3"])
+def test_sums_of_decimals_are_compared_as_written(text: str) -> None:
+    space = acex.Space((acex.Continuous("a", 0, 1), acex.Continuous("b", 0, 1)))
+    x = np.array([0.1, 0.2])  # their sum is 0.30000000000000004
+    assert Rule.of(text, space).holds(x[None], x).all()
+
+
+def test_dates_are_compared_with_dates() -> None:
+    space = acex.Space(
+        (
+            acex.Date("begin", "2024-01-01", "2024-12-31"),
+            acex.Date("end", "2023-06-01", "2025-12-31"),
+            acex.Nominal("x", ("a", "b")),
+        )
+    )
+    X = np.array([[19800.0, 19800.0, 0.0], [19800.0, 19799.0, 0.0]])
+    assert Rule.of("begin <= end", space).holds(X, X[0]).tolist() == [True, False]
+    assert Rule.of("end == begin", space).holds(X, X[0]).tolist() == [True, False]
+    with pytest.raises(ValueError, match="holds no numbers"):
+        Rule.of("begin <= x", space)
 
 
 def test_what_may_not_move_makes_up_for_nothing() -> None:

@@ -377,12 +377,12 @@ def _refuse_changed_rows(book: acex.Ledger, filled: dict[int, dict[str, str]], a
 
 
 def _alike(value: Any, text: str) -> bool:
-    """Is this the value as a spreadsheet may have written it: rounded, with a decimal comma, or a date day-first?"""
+    """Is this the value as a spreadsheet may have written it: rounded, without leading zeros, a date day-first?"""
     import pandas as pd
 
     text = text.strip()
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        if str(value).strip().lower() == TRUTH.get(text.lower(), text.lower()):
+        if str(value).strip().lower().lstrip("0") == TRUTH.get(text.lower(), text.lower()).lstrip("0"):
             return True
         day = pd.to_datetime(text, dayfirst=True, errors="coerce") if DATE.match(str(value)) else None
         return day is not None and day == pd.to_datetime(str(value), errors="coerce")

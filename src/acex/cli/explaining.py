@@ -365,7 +365,7 @@ def demo(
     """
     from contextlib import chdir
 
-    loans = acex.datasets.load("loan")
+    loans = acex.datasets.loan()
     out.mkdir(parents=True, exist_ok=True)
     if not (out / "bank.py").exists():  # it may have been edited
         loans.rows.assign(decision=loans.outcomes).to_csv(out / "loans.csv", index_label="id")

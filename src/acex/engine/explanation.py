@@ -30,6 +30,7 @@ from acex.values import (
     answer_text,
     answer_texts,
     as_json,
+    did_you_mean,
     is_missing,
     joined_words,
     listed,
@@ -336,8 +337,11 @@ class Explanation:
             numbers = [step.label for step in self.steps if isinstance(step.label, (int, float))]
             answers = f"{readable(min(numbers))} to {readable(max(numbers))}"
         met = any(self.plan.target.is_hit(step.label, self.steps[0].label) for step in self.steps)
-        never = "" if met or self.target is None else f", never {self.plan.target.range_text or repr(self.target)}"
-        return f"{self.advice} The model answered {answers}{never}."
+        text = f"{self.advice} The model answered {answers}"
+        if met or self.target is None:
+            return f"{text}."
+        meant = did_you_mean(self.target, {str(step.label) for step in self.steps})
+        return f"{text}, never {self.plan.target.range_text or repr(self.target)}.{meant}"
 
     def _queries(self) -> str:
         queries = f"{self.n_queries} {'query' if self.n_queries == 1 else 'queries'}"

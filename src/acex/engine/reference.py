@@ -40,15 +40,19 @@ class Reference:
 
     @classmethod
     def of(
-        cls, data: Rows, outcomes: Any, space: Space, plausibility: Plausibility | None = None, seed: int = 0
+        cls, data: Rows, outcomes: Any, space: Space, plausibility: Plausibility | str | None = None, seed: int = 0
     ) -> Reference:
         """What is known of these rows, and of their true outcomes, one per row or None.
 
         Raises:
             ValueError: a value is missing or impossible, or there is not one outcome per row.
         """
+        if isinstance(plausibility, str):
+            plausibility = None if plausibility == "none" else Plausibility(kind=plausibility)  # type: ignore[arg-type]
         if not (plausibility is None or isinstance(plausibility, Plausibility)):
-            raise TypeError(f"plausibility must be acex.Plausibility(...) or None, got {plausibility!r}.")
+            raise TypeError(
+                f"plausibility must be acex.Plausibility(...), 'joint', 'lof' or None, got {plausibility!r}."
+            )
         if len(data) == 0:
             raise ValueError("data is empty: at least a few rows are needed to learn what is usual.")
         space = space.like(data)

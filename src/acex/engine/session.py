@@ -61,7 +61,7 @@ class Session:
 
     Example:
         >>> import acex
-        >>> loans = acex.datasets.load("loan")
+        >>> loans = acex.datasets.loan()
         >>> model = lambda rows: (rows["income"] > 3000).map({True: "approved", False: "rejected"})
         >>> session = acex.Explainer(model, loans.rows).search(loans.rows.iloc[0], budget=5)
         >>> [step.position for step in session]

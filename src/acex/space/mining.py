@@ -1,6 +1,6 @@
 """Rules that hold for all known rows, for a person to accept or not: a rule without exception may still be accidental.
 
-Looked for are exact relations (see `relations`), columns in an order (a <= b), and what follows from a category
+Looked for are relations of numbers (see `relations`), columns in an order (a <= b), and what follows from a category
 (if housing == 'own' then rent == 0).
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from acex.arrays import FloatArray
 from acex.space.kinds import Categorical
-from acex.space.relations import FEWEST, SURPRISE, column_text, exact_relations, number_text
+from acex.space.relations import FEWEST, SURPRISE, column_text, find_relations, number_text
 from acex.space.rules import Rule
 from acex.space.space import Space
 
@@ -63,7 +63,7 @@ def mine(space: Space, X: FloatArray) -> list[MinedRule]:
 
 def _equal(space: Space, X: FloatArray, numbers: list[int]) -> Iterator[tuple[str, int, int]]:
     """Sums, constant multiples and products: text, rows, and a column of it."""
-    for text in exact_relations([space.names[j] for j in numbers], X[:, numbers]):
+    for text in find_relations([space.names[j] for j in numbers], X[:, numbers]):
         yield text, len(X), Rule.of(text, space).equalities[0].columns[0]
 
 

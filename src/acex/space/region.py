@@ -275,6 +275,8 @@ def _following(relations: Iterable[Rule], stays: BoolArray, is_whole: BoolArray)
     following: set[int] = set()
     for rule in relations:
         [equality] = rule.equalities
+        if equality.limit:  # rounded: it stays on its grid
+            continue
         left = sorted(equality.formula.columns(equality.left))
         free = [j for j in (*reversed(left), *reversed(equality.columns)) if not stays[j] and j not in following]
         follows_from_decimals = is_whole & ~is_whole[equality.columns].all()

@@ -1,7 +1,9 @@
-"""Exact relations of columns of numbers, as texts of rules: total == a + b, gross == 1.19 * net, sum(a, b, c) == 100.
+"""Relations of columns of numbers, as texts of rules: total == a + b, amount == price * n, sum(a, b, c) == 100.
 
 A relation holds in every known row, and shuffling a column would break it. All columns that are linear in columns
-before them are found by one QR decomposition; a product is a sum of logarithms.
+before them are found by one QR decomposition; a product is a sum of logarithms. What holds only because columns were
+rounded is found in the same way: abs(gross - 1.19 * net) <= 0.005, abs(sum(sand, clay, lime) - 100) <= 0.1. The limit
+is the largest deviation known, which must not exceed what rounding each of the columns explains.
 """
 
 from __future__ import annotations
@@ -11,12 +13,14 @@ from collections.abc import Iterator, Sequence
 from math import lgamma
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from acex.arrays import BoolArray, FloatArray, IntArray
 
 EQUAL = 1e-9  # relative: numbers that differ by less are equal
 KEYWORDS = ("if", "then", "and", "or", "not", "in")  # of rules
 FEWEST = 20  # rows that a rule has to hold for
+MOSTLY = 0.5  # share of a factor's values that are above zero
 SURPRISE = 0.05  # share of rows that would break it, if the columns had nothing to do with each other
 CHANCE = 1e-6  # with which a shuffled column may keep a relation in all rows
 MOST_ROWS = 2000  # rows that relations are looked for in; they are checked in all
@@ -26,6 +30,8 @@ ROWS_PER_TERM = 5
 MOST_TERMS = 30  # columns in a relation that is not a plain sum
 SIMPLE, MOST_ROUGH = 4, 3  # digits of a simple weight, and columns in a relation with weights that are not
 LONG_SUM = 3  # columns, above which a sum is written with sum()
+MOST_DECIMALS, COARSE = 4, 0.15  # of columns that were rounded: decimals, and the largest unit in their deviations
+SIGNIFICANT = 6.0  # standard errors of a weight that is not zero
 
 
 def is_close(a: FloatArray, b: FloatArray) -> BoolArray:
@@ -45,19 +51,23 @@ def number_text(value: float, tolerance: float = EQUAL) -> str:
     return f"{float(next(text for text in texts if abs(float(text) - value) <= tolerance * abs(value))) + 0.0:.15g}"
 
 
-def exact_relations(names: Sequence[str], X: FloatArray) -> list[str]:
+def find_relations(names: Sequence[str], X: FloatArray) -> list[str]:
     """The relations of the columns of known rows, (n, k); together they imply all others."""
     use = [j for j, name in enumerate(names) if "`" not in name and len(X) >= FEWEST and np.ptp(X[:, j]) > 0]
     if len(use) < 2:
         return []
     words, X = [column_text(names[j]) for j in use], X[:, use]
     found = {tuple(relation[0]): _written(words, X, *relation) for relation in _linear(X)}
-    positive = np.flatnonzero((X > 0).all(axis=0))
-    for at, weights, constant in _linear(np.log(X[:, positive])) if len(positive) > 2 else ():
+    positive = np.flatnonzero((X >= 0).all(axis=0) & ((X > 0).mean(axis=0) > MOSTLY))
+    above = X[(X[:, positive] > 0).all(axis=1)]
+    for at, weights, constant in _linear(np.log(above[:, positive])) if min(len(positive), len(above)) > 2 else ():
         columns = positive[at]
         if len(at) > 2 and (np.abs(np.abs(weights) - 1) < ROUGHLY).all() and not found.get(tuple(columns)):
             found[tuple(columns)] = _written(words, X, columns, np.rint(weights), constant, is_product=True)
-    return [text for text in found.values() if text]
+    follow = [max(columns) for columns, text in found.items() if text]
+    rest = np.delete(np.arange(len(words)), follow)
+    rounded = _rounded([words[j] for j in rest], X[:, rest])
+    return [*(text for text in found.values() if text), *rounded]
 
 
 def _linear(X: FloatArray) -> Iterator[tuple[IntArray, FloatArray, float]]:
@@ -105,6 +115,74 @@ def _written(
             names = [words[j] for j in others]
             return None if is_rough or len(columns) > MOST_TERMS else f"{words[left]} == {write(names, factors, last)}"
     return None
+
+
+def _rounded(words: list[str], X: FloatArray) -> Iterator[str]:
+    """Linear relations that hold but for rounding, as rules."""
+    units, spread = np.array([_unit(x) for x in X.T]), X.std(axis=0)
+    use = np.flatnonzero((units > 0) & (units < COARSE * spread))
+    words, X, units, spread = [words[j] for j in use], X[:, use], units[use], spread[use]
+    if X.shape[1] < 2 or len(X) < ROWS_PER_TERM * X.shape[1]:
+        return
+    Z = (X - X.mean(axis=0)) / spread / np.sqrt(len(X))
+    R = np.asarray(np.linalg.qr(Z, mode="r"))  # R'R is the matrix of correlations
+    left, coarse = np.abs(np.diag(R)), units / spread
+    weights = [solve_triangular(R[:j, :j], R[:j, j]) for j in range(len(R))]
+    noise = [np.sqrt(((w * coarse[: len(w)]) ** 2).sum() + coarse[len(w)] ** 2) / np.sqrt(12) for w in weights]
+    is_near = left <= 2 * np.array(noise)
+    basis = np.flatnonzero(~is_near)
+    scatter = np.sqrt(np.diag(np.linalg.pinv(R[:, basis].T @ R[:, basis])) / len(X))  # of weights, by unit of `left`
+    for j in np.flatnonzero(is_near):
+        full = np.linalg.lstsq(R[:, basis], R[:, j], rcond=None)[0]
+        error = SIGNIFICANT * scatter * left[j] / np.maximum(np.abs(full), EQUAL)  # relative, of each weight
+        used = basis[error < 1]
+        if 0 < len(used) < MOST_TERMS:
+            columns, own = np.array([*used, j]), np.linalg.lstsq(R[:, used], R[:, j], rcond=None)[0]
+            own = np.append(-own * spread[j] / spread[used], 1.0).astype(float)
+            text = _written_rounded(
+                [words[k] for k in columns], X[:, columns], units[columns], own, error[error < 1].max()
+            )
+            if text is not None:
+                yield text
+
+
+def _written_rounded(
+    words: list[str], X: FloatArray, units: FloatArray, weights: FloatArray, error: float
+) -> str | None:
+    """The relation X @ weights == constant, but for rounding, as a rule; None as in `_written`.
+
+    Args:
+        error: of the weights, relative. They are replaced by the simplest numbers with which all rows agree.
+    """
+    for tolerance in (error, error / 10, error / 100):
+        i, factors, _ = _arranged(weights, 0.0, tolerance, False)
+        own = np.insert(-np.array([float(text) for text in factors]), i, 1.0)
+        values, most = X @ own, np.abs(own) @ units / 2
+        low, high = values.max() - most, values.min() + most
+        if low > high or max(map(_n_digits, factors)) > SIMPLE:
+            continue
+        middle = (low + high) / 2
+        last = "0" if low <= 0 <= high else number_text(middle, (high - low) / 2 / abs(middle))
+        limit = max(float(np.abs(values - float(last)).max()), EQUAL)
+        kept, broken = np.array(
+            [_chance_of(np.floor(x * abs(w) / (2 * limit))) for x, w in zip(X.T, own, strict=True)]
+        ).T
+        is_loose = limit > COARSE * (np.abs(own) * X.std(axis=0)).min()
+        if is_loose or kept.max() > np.log(CHANCE) or broken.max() < SURPRISE:
+            return None
+        end = f"<= {number_text(limit, EQUAL * max(1.0, 1 / limit))}"
+        others = [word for k, word in enumerate(words) if k != i]
+        if len(words) > 2 and set(factors) == {"-1"}:
+            return f"abs(sum({', '.join(words)}) - {last}) {end}"
+        right = _sum(others, factors, last)
+        return f"abs({words[i]} - {right if ' + ' not in right and ' - ' not in right else f'({right})'}) {end}"
+    return None
+
+
+def _unit(x: FloatArray) -> float:
+    """The power of ten that the numbers, (n,), are multiples of: 1, 0.1, ...; 0 for more decimals."""
+    powers = 10.0 ** np.arange(MOST_DECIMALS + 1)
+    return next((1 / power for power in powers if np.abs(x * power - np.rint(x * power)).max() < ROUGHLY), 0.0)
 
 
 def _arranged(weights: FloatArray, constant: float, tolerance: float, is_product: bool) -> tuple[int, list[str], str]:

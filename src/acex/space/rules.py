@@ -6,8 +6,9 @@
     school: primary -> high -> university only
 
 A rule is a comparison, or several with `and`, `or`, `not` and parentheses; `if ... then ...` makes it conditional.
-There are + - * / and the functions sum, mean, min, max, abs. A column whose name is no plain word stands in backticks,
-a category in quotes. The last two forms say which categories a row may go to from the factual's.
+There are + - * / and the functions sum, mean, min, max, abs; abs(a - b) <= 0.1 says that two numbers are nearly equal.
+A column whose name is no plain word stands in backticks, a category in quotes. The last two forms say which categories
+a row may go to from the factual's.
 
 Expressions are parsed by Python's `ast`, with an `x` of the same width in place of each name and constant, so that
 positions stay the same, and evaluated node by node. Nothing is run as code. Errors point at the character.
@@ -25,6 +26,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from acex.arrays import BoolArray, FloatArray, IntArray, Rows
+from acex.space.kinds import Date
 from acex.space.relations import KEYWORDS, is_close
 from acex.space.space import Space
 from acex.values import did_you_mean, listed
@@ -43,7 +45,8 @@ TOKEN = re.compile(
 )
 TRANSITION = re.compile(r"\s*(?:`([^`]+)`|([^\W\d][\w.]*))\s*:(.*?)\s(is\s+impossible|only)\s*", re.DOTALL)
 COMPARE: dict[type[ast.AST], Callable[[FloatArray, FloatArray], BoolArray]] = {
-    ast.LtE: np.less_equal, ast.Lt: np.less, ast.GtE: np.greater_equal, ast.Gt: np.greater,
+    ast.LtE: lambda a, b: (a <= b) | is_close(a, b), ast.Lt: lambda a, b: (a < b) & ~is_close(a, b),
+    ast.GtE: lambda a, b: (a >= b) | is_close(a, b), ast.Gt: lambda a, b: (a > b) & ~is_close(a, b),
     ast.Eq: is_close, ast.NotEq: lambda a, b: ~is_close(a, b),
 }  # fmt: skip
 COMBINE: dict[type[ast.AST], Callable[[FloatArray, FloatArray], FloatArray]] = {
@@ -242,14 +245,21 @@ class Formula:
         return COMPARE[op](*self.sides(a, b, X))
 
     def sides(self, a: ast.expr, b: ast.expr, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Both sides of a comparison: numbers, or codes of categories."""
+        """Both sides of a comparison: numbers, or codes of categories or dates."""
         left, right = self._category_column(a), self._category_column(b)
+        if left is not None and right is not None and self._are_dates(left, right):
+            return X[:, left], X[:, right]
         if left is not None:
             return X[:, left], self._code(left, b, X)
         if right is not None:
             return self._code(right, a, X), X[:, right]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # no comparison with NaN is true
             return self._number(a, X), self._number(b, X)
+
+    def _are_dates(self, *columns: int) -> bool:
+        """Do these columns hold dates that are counted in the same steps?"""
+        steps = {f.step if isinstance(f, Date) else "" for f in (self.space.features[j] for j in columns)}
+        return len(steps) == 1 and "" not in steps
 
     def _category_column(self, node: ast.expr) -> int | None:
         """The position of the column that a node names, if it holds no numbers."""
@@ -261,7 +271,8 @@ class Formula:
         """The code of a category of feature j, as it is written."""
         key, token = (j, node.col_offset), self._token(node)
         if token is None or not (token.is_value or token.kind == "number"):
-            raise self._wrong(f"{self.space.names[j]!r} holds categories: compare it with one of them, in quotes", node)
+            what = f"{self.space.names[j]!r} holds no numbers: compare it with one of its values, in quotes"
+            raise self._wrong(what, node)
         try:
             if key not in self.codes:
                 self.codes[key] = self.space.features[j].code_in(token.text)
@@ -276,8 +287,18 @@ class Formula:
                 return [equality for value in values for equality in self.equalities(value)]
             case ast.Compare(left, ops, comparators):
                 sides = zip([left, *comparators], ops, comparators, strict=False)
-                return [Equality(self, a, b) for a, op, b in sides if isinstance(op, ast.Eq)]
+                return [Equality(self, *pair) for a, op, b in sides if (pair := self._equal(a, op, b)) is not None]
         return []
+
+    def _equal(self, a: ast.expr, op: ast.cmpop, b: ast.expr) -> tuple[ast.expr, ast.expr, float] | None:
+        """The sides of a == b, or of abs(left - right) <= limit, and how far they may be apart."""
+        match a, op, self._token(b):
+            case _, ast.Eq(), _:
+                return a, b, 0.0
+            case ast.Call(function, [ast.BinOp(left, ast.Sub(), right)]), ast.LtE(), Token("number", limit):
+                token = self._token(function)
+                return (left, right, float(limit)) if token is not None and token.text == "abs" else None
+        return None
 
     # -- numbers -----------------------------------------------------------------------------------------
 
@@ -318,6 +339,7 @@ class Equality:
     formula: Formula
     left: ast.expr
     right: ast.expr
+    limit: float  # how far they may be apart
 
     @cached_property
     def columns(self) -> list[int]:
@@ -329,8 +351,9 @@ class Equality:
         return left - right
 
     def is_broken(self, X: FloatArray) -> BoolArray:
-        """For which points the sides differ, (n,)."""
-        return ~is_close(*self.formula.sides(self.left, self.right, X))
+        """For which points the sides differ by more than the limit, (n,)."""
+        left, right = self.formula.sides(self.left, self.right, X)
+        return ~is_close(left, right) & ~COMPARE[ast.LtE](np.abs(left - right), np.full(len(X), self.limit))
 
 
 # -- transitions -------------------------------------------------------------------------------------------

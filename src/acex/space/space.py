@@ -19,7 +19,7 @@ from pandas.api import types
 from acex.arrays import BoolArray, FloatArray, IntArray, Rows
 from acex.space.feature import KINDS, MISSING_CODE, Direction, Feature, feature_from_json, feature_to_json
 from acex.space.kinds import ENOUGH_IDS, Categorical, Date, Nominal, Numeric, identifies_rows, refuse
-from acex.space.relations import exact_relations
+from acex.space.relations import find_relations
 from acex.values import Remark, as_json, did_you_mean, is_missing, joined_words, listed
 
 T = TypeVar("T")
@@ -270,7 +270,7 @@ class Space:
                 {"job": "other"}.
             text: columns whose values are categories, also where they are numbers, such as codes.
             dates: columns of dates; a mapping gives formats, such as {"day": "%d/%m/%Y"}.
-            relations: keep exact relations of numbers, such as total == a + b, that hold in every row of data.
+            relations: keep relations of numbers, such as total == a + b, that hold in every row of data.
         """
         frame = as_data(data)
         if frame.empty:
@@ -284,14 +284,14 @@ class Space:
         return space.with_relations(frame) if relations else space
 
     def with_relations(self, frame: pd.DataFrame) -> Space:
-        """The same space with the exact relations of its inferred numbers in this table; identifiers are left out."""
+        """The same space with the relations of its inferred numbers in this table; identifiers are left out."""
         rows = frame[is_complete(frame)] if self.missing == "drop" else frame
         use = [j for j, f in enumerate(self.features) if f.is_number and not f.frozen and f.name in self.inferred]
         if not use:
             return self
         X = np.column_stack([self.held[j].codes(rows.iloc[:, j]) for j in use])
         X = X[~(self.gap_codes[use] == X).any(axis=1)]
-        return replace(self, relations=tuple(exact_relations([self.names[j] for j in use], X)))
+        return replace(self, relations=tuple(find_relations([self.names[j] for j in use], X)))
 
     def like(self, data: Rows) -> Space:
         """The same features, with rows written as in `data` (a DataFrame or a 2-D array).
@@ -715,6 +715,17 @@ def drop_incomplete(data: Rows, outcomes: Any, missing: Missing) -> tuple[Rows, 
     if outcomes is not None and len(outcomes) == len(complete):
         outcomes = [outcome for outcome, keep in zip(outcomes, complete, strict=True) if keep]
     return data[complete], outcomes, (Remark("rows_dropped", f"{what} ({counts})."),)
+
+
+def refuse_reordered(data: Rows, outcomes: Any) -> None:
+    """Raise if outcomes have the index of the rows in another order: which of both orders is meant is not clear."""
+    if not (isinstance(data, pd.DataFrame) and isinstance(outcomes, pd.Series)) or outcomes.index.equals(data.index):
+        return
+    if outcomes.index.is_unique and len(outcomes) == len(data) and outcomes.index.isin(data.index).all():
+        raise ValueError(
+            "outcomes: the index is that of data in another order. Pass outcomes.loc[data.index], or "
+            "outcomes.to_numpy() if they are in the order of the rows."
+        )
 
 
 def _counted(table: pd.DataFrame) -> str:

@@ -12,7 +12,7 @@ PYTHON = f"""\
 import acex
 from sklearn.ensemble import RandomForestClassifier
 
-loans = acex.datasets.load("loan")
+loans = acex.datasets.loan()
 forest = RandomForestClassifier(60, random_state=0).fit(loans.codes, loans.outcomes)
 model = acex.Model(lambda rows: forest.predict(loans.space.encode(rows)), name="{NAME}")
 rows = loans.rows
@@ -30,7 +30,7 @@ def demo_workspace(ledger: acex.Ledger, *, price: float | None = None) -> Worksp
     """A workspace that needs no files."""
     from sklearn.ensemble import RandomForestClassifier
 
-    loans = acex.datasets.load("loan")
+    loans = acex.datasets.loan()
     forest: Any = RandomForestClassifier(60, random_state=0).fit(loans.codes, loans.outcomes)
     model = acex.Model(lambda rows: forest.predict(loans.space.encode(rows)), name=NAME)
     outcomes = loans.outcomes.tolist()
