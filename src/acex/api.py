@@ -275,7 +275,7 @@ class Explainer:
     def mine_rules(self, data: Rows | None = None) -> list[MinedRule]:
         """Rules that all rows of the reference satisfy, or all of `data`, the most surprising first.
 
-        Pass the ones you accept to `rules=` as text. Only relations of numbers are kept without that; see `Space.infer`.
+        Pass the ones you accept to `rules=` as text. Relations of numbers are kept without that; see `Space.infer`.
         """
         points = self._planner.reference.points if data is None else self.space.encode(data)
         return mine(self.space, points)

@@ -98,7 +98,7 @@ def test_the_page_of_the_commands_is_up_to_date() -> None:
 def test_an_error_is_one_line_on_stderr_and_its_kind_is_the_exit_code(
     error: BaseException, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(name: str) -> None:
+    def fail() -> None:
         raise error
 
     monkeypatch.setattr(acex.datasets, "loan", fail)
