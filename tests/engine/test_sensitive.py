@@ -94,3 +94,17 @@ def test_few_rows_get_a_remark() -> None:
     e = acex.explain(lambda rows: rows["page"] > 5, rows.iloc[0], rows.head(3), budget=4)
     assert "few_rows" in codes(e) and "3 rows" in str(e)
     assert "few_rows" not in codes(explained())
+
+
+@pytest.mark.parametrize("value", [9_999_999, -9_999_999])
+def test_a_value_far_from_all_others_gets_a_warning(value: int) -> None:
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"income": rng.lognormal(7, 1.5, 400).round(), "debt": rng.gamma(3, 900, 400).round()})
+    rows["rare"] = (np.arange(400) % 150 == 0).astype(int)
+    model = lambda rows: rows["income"] - 1.5 * rows["debt"] > 0  # noqa: E731
+    assert acex.explain(model, rows.iloc[0], rows, budget=4).warnings == ()
+    rows.loc[[10, 20], "income"] = value
+    [warning] = acex.explain(model, rows.iloc[0], rows, budget=4).warnings
+    assert warning.code == "outliers" and str(value)[:4] in str(warning) and warning.columns == ("income",)
+    frozen = acex.Space.infer(rows).adjust(freeze=["income"])
+    assert acex.explain(model, rows.iloc[0], rows, space=frozen, budget=4).warnings == ()

@@ -16,13 +16,15 @@ from acex.plan.target import Target
 from acex.search.hints import as_outcomes, outcome_model
 from acex.search.problem import Hint, Problem
 from acex.space.cost import Cost
+from acex.space.feature import MISSING_CODE
 from acex.space.plausibility import Density, Kind, Plausibility
 from acex.space.region import Region
 from acex.space.scale import Quantiles, Scale
 from acex.space.space import Space
-from acex.values import Label, Remark, did_you_mean, fingerprint, is_finite, joined_words
+from acex.values import Label, Remark, did_you_mean, fingerprint, is_finite, joined_words, readable
 
 VISIBLE = 0.01  # of the spread of a feature: smaller steps should not decide
+FAR_OFF = 10.0  # times the deviation without them, which the largest 1% of the values may not exceed
 ENOUGH_ROWS = 20  # below this, standard deviations and plausibility are little more than guesses
 
 
@@ -83,7 +85,7 @@ class Reference:
 
     @property
     def remarks(self) -> tuple[Remark, ...]:
-        """Remarks on columns that identify rows, and where the rows are too few."""
+        """Remarks on columns that identify rows, on outliers, and where the rows are too few."""
         space, out = self.space, []
         is_id = (space.high > space.low) & (self.scale.deviations == 0)  # see `Space.without_identifiers`
         numbers = [f for f, hidden in zip(space.features, is_id, strict=True) if hidden and f.is_number and f.frozen]
@@ -93,6 +95,10 @@ class Reference:
             n = "1 row" if len(self) == 1 else f"{len(self)} rows"
             what = "what is usual, and what a change costs, is uncertain below"
             out.append(Remark("few_rows", f"data has only {n}: {what} {ENOUGH_ROWS}."))
+        for feature, x in zip(space.features, self.points.T, strict=True):
+            if feature.is_number and not feature.frozen and (value := _far_off(x)) is not None:
+                text = f"{feature.name}: because of outliers such as {readable(value)}, a change costs next to nothing."
+                out.append(Remark("outliers", text, (feature.name,), True, "Correct or remove such rows of data."))
         return tuple(out)
 
     def density(self, kind: Kind) -> Density | None:
@@ -203,3 +209,13 @@ class Reference:
     @cached_property
     def _hints(self) -> dict[Hashable, Hint | None]:
         return {}
+
+
+def _far_off(x: FloatArray) -> float | None:
+    """The value, of (n,), farthest from the others, if 1% of the values make the deviation ten times as large."""
+    x = x[x != MISSING_CODE]
+    if len(x) < ENOUGH_ROWS:
+        return None
+    apart = np.abs(x - np.median(x))
+    inner = x[apart <= np.sort(apart)[-1 - max(len(x) // 100, 1)]]
+    return float(x[apart.argmax()]) if 0 < FAR_OFF * inner.std() < x.std() else None

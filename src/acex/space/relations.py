@@ -126,7 +126,8 @@ def _rounded(words: list[str], X: FloatArray) -> Iterator[str]:
         return
     Z = (X - X.mean(axis=0)) / spread / np.sqrt(len(X))
     R = np.asarray(np.linalg.qr(Z, mode="r"))  # R'R is the matrix of correlations
-    left, coarse = np.abs(np.diag(R)), units / spread
+    left, coarse = np.maximum(np.abs(np.diag(R)), EQUAL), units / spread
+    np.fill_diagonal(R, np.where(left > EQUAL, np.diag(R), EQUAL))  # no zero to divide by
     weights = [solve_triangular(R[:j, :j], R[:j, j]) for j in range(len(R))]
     noise = [np.sqrt(((w * coarse[: len(w)]) ** 2).sum() + coarse[len(w)] ** 2) / np.sqrt(12) for w in weights]
     is_near = left <= 2 * np.array(noise)
@@ -137,11 +138,9 @@ def _rounded(words: list[str], X: FloatArray) -> Iterator[str]:
         error = SIGNIFICANT * scatter * left[j] / np.maximum(np.abs(full), EQUAL)  # relative, of each weight
         used = basis[error < 1]
         if 0 < len(used) < MOST_TERMS:
-            columns, own = np.array([*used, j]), np.linalg.lstsq(R[:, used], R[:, j], rcond=None)[0]
-            own = np.append(-own * spread[j] / spread[used], 1.0).astype(float)
-            text = _written_rounded(
-                [words[k] for k in columns], X[:, columns], units[columns], own, error[error < 1].max()
-            )
+            fitted, at = np.linalg.lstsq(R[:, used], R[:, j], rcond=None)[0], np.append(used, j)
+            own, names = np.append(-fitted * spread[j] / spread[used], 1.0).astype(float), [words[k] for k in at]
+            text = _written_rounded(names, X[:, at], units[at], own, error[error < 1].max())
             if text is not None:
                 yield text
 
