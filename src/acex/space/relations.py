@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from math import lgamma
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from acex.arrays import BoolArray, FloatArray, IntArray
 
@@ -128,9 +127,9 @@ def _rounded(words: list[str], X: FloatArray) -> Iterator[str]:
     R = np.asarray(np.linalg.qr(Z, mode="r"))  # R'R is the matrix of correlations
     left, coarse = np.maximum(np.abs(np.diag(R)), EQUAL), units / spread
     np.fill_diagonal(R, np.where(left > EQUAL, np.diag(R), EQUAL))  # no zero to divide by
-    weights = [solve_triangular(R[:j, :j], R[:j, j]) for j in range(len(R))]
-    noise = [np.sqrt(((w * coarse[: len(w)]) ** 2).sum() + coarse[len(w)] ** 2) / np.sqrt(12) for w in weights]
-    is_near = left <= 2 * np.array(noise)
+    weights = np.triu(np.linalg.inv(R) * np.diag(R), 1)  # of each column, by those before it, but for the sign
+    noise = np.sqrt((weights**2).T @ coarse**2 + coarse**2) / np.sqrt(12)
+    is_near = left <= 2 * noise
     basis = np.flatnonzero(~is_near)
     scatter = np.sqrt(np.diag(np.linalg.pinv(R[:, basis].T @ R[:, basis])) / len(X))  # of weights, by unit of `left`
     for j in np.flatnonzero(is_near):
