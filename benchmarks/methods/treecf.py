@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.ensemble import RandomForestClassifier
 
 from acex.arrays import BoolArray, FloatArray
 from benchmarks.methods.method import method
+from benchmarks.scenario import Forest
 from benchmarks.task import CountedModel, Task
 
 SECONDS = 10.0  # as in the package
@@ -45,7 +48,10 @@ def solved(task: Task, seconds: float, seed: int = 0) -> Solved:
     from treecf.ir.parsers import parse_model
 
     g = task.scenario
-    model = _between_whole_numbers(parse_model(g.model), g.space.is_whole)
+    black_box = copy(g.model)
+    if isinstance(black_box, Forest):
+        black_box.__class__ = RandomForestClassifier  # treecf knows classes by their names
+    model = _between_whole_numbers(parse_model(black_box), g.space.is_whole)
     names = list(model.feature_names)
     constraints = [
         package.Range(name, float(low), float(high)) if moves else package.Freeze(name)

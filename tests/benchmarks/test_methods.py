@@ -22,7 +22,7 @@ from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.space.kinds import Continuous, Integer
 from acex.space.space import Space
 from benchmarks.methods import FILES, METHODS, baycon, dice, gower, gradient, growing_spheres, moc, treecf
-from benchmarks.scenario import Scenario
+from benchmarks.scenario import Forest, Scenario
 from benchmarks.task import CapReached, CountedModel, Explain, Task
 
 SPACE = Space(
@@ -591,7 +591,7 @@ def test_cfnow_gets_scores_and_pays_for_each(method: Explain) -> None:
 def test_treecf_finds_the_least_l1_distance(seed: int, method: Explain) -> None:
     space = Space((Integer("a", 0, 8), Integer("b", 0, 8), Integer("c", 0, 8), Integer("stays", 0, 8, frozen=True)))
     t = task(lambda X: X[:, 0] + X[:, 1] - X[:, 2] > 6, space, np.array([2.0, 3.0, 4.0, 1.0]))
-    forest = RandomForestClassifier(10, random_state=seed).fit(t.scenario.reference, t.scenario.labels)
+    forest = Forest(10, random_state=seed).fit(t.scenario.reference, t.scenario.labels)
     t = Task(replace(t.scenario, model=forest), t.x)
     found = treecf.solved(t, 10.0)
     axes = [np.arange(9.0)] * 3 + [np.array([1.0])]
