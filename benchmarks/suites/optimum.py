@@ -326,9 +326,9 @@ def tables(lines: pd.DataFrame) -> dict[str, Table]:
     """J of each method of the mixed test over the proved optimum / over the best known, medians over rows."""
     everything = read(RESULTS / "mixed.csv")
     compared, optima = shared(everything), proved()
-    compared = compared[compared["method"] != WHITE]
+    compared = compared[(compared["method"] != WHITE) & (compared["row"] <= lines["row"].max())]
     known = score.best_known(compared)
-    valid = everything[everything["valid"] & (everything["row"] <= compared["row"].max())]
+    valid = everything[everything["valid"] & (everything["row"] <= lines["row"].max())]
     rows = []
     for method in (m for m in METHODS if m in {*compared["method"], WHITE}):
         cells = []
