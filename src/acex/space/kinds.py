@@ -353,7 +353,7 @@ class Nominal(Categorical):
             what = f"{name!r}: {len(values)} different texts in {len(column)} rows look like an identifier"
             dates = f"name the format of its dates (--date '{name}=%d/%m/%y'), " if LIKE_A_DATE.match(values[0]) else ""
             raise ValueError(
-                f"{what}. Drop the column (in the shell --drop {name!r}, or --id-column {name!r} if it names the rows), "
+                f"{what}. Drop the column (in the shell --drop {name!r}, or --id-column {name!r} if it names rows), "
                 f"{dates}or declare it as acex.Nominal({name!r}, (...))."
             )
         return cls(name, tuple(sorted(values)))
