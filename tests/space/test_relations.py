@@ -78,6 +78,7 @@ def shares(digits: int, noise: float = 0.0) -> dict[str, Any]:
             lambda a, b, c: {"a": a, "b": b, "sum": (a + 2 * b + c).round(), "c": c},
             ["abs(sum - (a + 2 * b + c)) <= 0.5"],
         ),
+        (lambda a, b, c: {"age": a, "born": 85 - a - b % 2, "square": a**2}, ["abs(born - (84 - age)) <= 1"]),
         (lambda a, b, c: shares(1), ["abs(sum(sand, silt, clay) - 100) <= 0.1"]),
         (lambda a, b, c: shares(0), ["abs(sum(sand, silt, clay) - 100) <= 1"]),
         (lambda a, b, c: shares(1, noise=0.5), []),
