@@ -34,7 +34,7 @@ def test_every_bad_column_has_a_line_of_its_own() -> None:
     lines = run("schema", "bad.csv").stderr.splitlines()
     assert lines[0] == "acex: 2 columns cannot be used as they are:"
     assert [line.split(":")[0] for line in lines[1:]] == ["- 'who'", "- 'price'"]
-    assert "--id-column who" in lines[1]
+    assert "--id-column 'who'" in lines[1]
 
 
 def test_questions_end_with_a_question_mark_only() -> None:
