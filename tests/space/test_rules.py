@@ -206,6 +206,15 @@ def test_nearly_equal_sides_stay_as_they_are_and_others_are_made_equal() -> None
     assert (where.snap(near)[:2] == near[:2]).all() and where.contains(where.snap(near)).all()
 
 
+@pytest.mark.parametrize("text", ["a / b > 2", "a / b >= 2", "not a / b <= 2", "not a / b < 2", "not a / b == 2"])
+@pytest.mark.filterwarnings("error")
+def test_a_number_divided_by_zero_is_larger_than_others_and_equal_to_none(text: str) -> None:
+    space = acex.Space((acex.Continuous("a", 0, 1), acex.Continuous("b", 0, 1)))
+    x = np.array([1.0, 0.0])
+    assert Rule.of(text, space).holds(x[None], x).all()
+    assert not Rule.of("a / b == a / b", space).holds(x[None], x).any()
+
+
 @pytest.mark.parametrize("text", ["a + b <= 0.3", "a + b >= 0.3", "not a + b < 0.3", "not a + b > 0.3"])
 def test_sums_of_decimals_are_compared_as_written(text: str) -> None:
     space = acex.Space((acex.Continuous("a", 0, 1), acex.Continuous("b", 0, 1)))

@@ -24,7 +24,7 @@ from acex.space.space import Space
 from acex.values import Label, Remark, did_you_mean, fingerprint, is_finite, joined_words, readable
 
 VISIBLE = 0.01  # of the spread of a feature: smaller steps should not decide
-FAR_OFF = 10.0  # times the deviation without them, which the largest 1% of the values may not exceed
+FAR_OFF = 10.0  # outliers: 1% of the values that make the standard deviation so many times as large
 ENOUGH_ROWS = 20  # below this, standard deviations and plausibility are little more than guesses
 
 
@@ -52,9 +52,7 @@ class Reference:
         if isinstance(plausibility, str):
             plausibility = None if plausibility == "none" else Plausibility(kind=plausibility)  # type: ignore[arg-type]
         if not (plausibility is None or isinstance(plausibility, Plausibility)):
-            raise TypeError(
-                f"plausibility must be acex.Plausibility(...), 'joint', 'lof' or None, got {plausibility!r}."
-            )
+            raise TypeError(f"plausibility must be acex.Plausibility(...), its kind or None, got {plausibility!r}.")
         if len(data) == 0:
             raise ValueError("data is empty: at least a few rows are needed to learn what is usual.")
         space = space.like(data)
@@ -97,7 +95,9 @@ class Reference:
             out.append(Remark("few_rows", f"data has only {n}: {what} {ENOUGH_ROWS}."))
         for feature, x in zip(space.features, self.points.T, strict=True):
             if feature.is_number and not feature.frozen and (value := _far_off(x)) is not None:
-                text = f"{feature.name}: because of outliers such as {readable(value)}, a change costs next to nothing."
+                text = (
+                    f"{feature.name}: because of outliers such as {readable(value)}, changing it costs next to nothing."
+                )
                 out.append(Remark("outliers", text, (feature.name,), True, "Correct or remove such rows of data."))
         return tuple(out)
 

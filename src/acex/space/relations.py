@@ -16,7 +16,7 @@ import numpy as np
 
 from acex.arrays import BoolArray, FloatArray, IntArray
 
-EQUAL = 1e-9  # relative: numbers that differ by less are equal
+EQUAL, LARGEST = 1e-9, 1e300  # relative: numbers that differ by less are equal; numbers beyond are infinite
 KEYWORDS = ("if", "then", "and", "or", "not", "in")  # of rules
 FEWEST = 20  # rows that a rule has to hold for
 MOSTLY = 0.5  # share of a factor's values that are above zero
@@ -34,8 +34,10 @@ SIGNIFICANT = 6.0  # standard errors of a weight that is not zero
 
 
 def is_close(a: FloatArray, b: FloatArray) -> BoolArray:
-    """Which numbers are equal but for rounding, (n,)."""
-    return np.asarray(np.abs(a - b) <= EQUAL * np.maximum(np.maximum(np.abs(a), np.abs(b)), 1.0))
+    """Which numbers are equal but for rounding, (n,); an infinite one equals none."""
+    with np.errstate(invalid="ignore"):  # inf - inf
+        apart = np.abs(a - b)
+    return np.asarray(apart <= EQUAL * np.clip(np.maximum(np.abs(a), np.abs(b)), 1.0, LARGEST))
 
 
 def column_text(name: str) -> str:
@@ -65,8 +67,7 @@ def find_relations(names: Sequence[str], X: FloatArray) -> list[str]:
             found[tuple(columns)] = _written(words, X, columns, np.rint(weights), constant, is_product=True)
     follow = [max(columns) for columns, text in found.items() if text]
     rest = np.delete(np.arange(len(words)), follow)
-    rounded = _rounded([words[j] for j in rest], X[:, rest])
-    return [*(text for text in found.values() if text), *rounded]
+    return [*(text for text in found.values() if text), *_rounded([words[j] for j in rest], X[:, rest])]
 
 
 def _linear(X: FloatArray) -> Iterator[tuple[IntArray, FloatArray, float]]:
@@ -133,13 +134,13 @@ def _rounded(words: list[str], X: FloatArray) -> Iterator[str]:
     basis = np.flatnonzero(~is_near)
     scatter = np.sqrt(np.diag(np.linalg.pinv(R[:, basis].T @ R[:, basis])) / len(X))  # of weights, by unit of `left`
     for j in np.flatnonzero(is_near):
-        full = np.linalg.lstsq(R[:, basis], R[:, j], rcond=None)[0]
-        error = SIGNIFICANT * scatter * left[j] / np.maximum(np.abs(full), EQUAL)  # relative, of each weight
-        used = basis[error < 1]
-        if 0 < len(used) < MOST_TERMS:
-            fitted, at = np.linalg.lstsq(R[:, used], R[:, j], rcond=None)[0], np.append(used, j)
-            own, names = np.append(-fitted * spread[j] / spread[used], 1.0).astype(float), [words[k] for k in at]
-            text = _written_rounded(names, X[:, at], units[at], own, error[error < 1].max())
+        fitted = np.linalg.lstsq(R[:, basis], R[:, j], rcond=None)[0]
+        error = SIGNIFICANT * scatter * left[j] / np.maximum(np.abs(fitted), EQUAL)  # relative, of each weight
+        used = error < 1
+        if 0 < used.sum() < MOST_TERMS:
+            at = np.append(basis[used], j)
+            own = np.append(-fitted[used] * spread[j] / spread[basis[used]], 1.0).astype(float)
+            text = _written_rounded([words[k] for k in at], X[:, at], units[at], own, error[used].max())
             if text is not None:
                 yield text
 
@@ -169,10 +170,9 @@ def _written_rounded(
         if is_loose or kept.max() > np.log(CHANCE) or broken.max() < SURPRISE:
             return None
         end = f"<= {number_text(limit, EQUAL * max(1.0, 1 / limit))}"
-        others = [word for k, word in enumerate(words) if k != i]
         if len(words) > 2 and set(factors) == {"-1"}:
             return f"abs(sum({', '.join(words)}) - {last}) {end}"
-        right = _sum(others, factors, last)
+        right = _sum([*words[:i], *words[i + 1 :]], factors, last)
         return f"abs({words[i]} - {right if ' + ' not in right and ' - ' not in right else f'({right})'}) {end}"
     return None
 
