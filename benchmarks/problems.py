@@ -64,7 +64,19 @@ def problems(data: str, model: str = "forest", seed: int = 0) -> Problems:
 
 
 def least_cost(problem: Problem, is_hit: IsHit, rounds: int = 25, n: int = 4000, best_of: int = 300) -> float:
-    """The least cost of a plausible hit that a search with `rounds` times `n` queries finds; infinite if none is.
+    """The least cost of a plausible hit that a search with `rounds` times `n` queries finds; infinite if none is."""
+    return cost_and_changes(problem, cheapest_hit(problem, is_hit, rounds, n, best_of))[0]
+
+
+def cost_and_changes(problem: Problem, hit: FloatArray) -> tuple[float, float]:
+    """The cost of a hit, (1, d), and how many columns it changes; both infinite for none, (0, d)."""
+    if len(hit) == 0:
+        return np.inf, np.inf
+    return float(problem.cost(hit)[0]), float((hit[0] != problem.factual).sum())
+
+
+def cheapest_hit(problem: Problem, is_hit: IsHit, rounds: int = 25, n: int = 4000, best_of: int = 300) -> FloatArray:
+    """The cheapest plausible hit that a search with `rounds` times `n` queries finds, (1, d), or none, (0, d).
 
     Its candidates are those of strategy "feasible"; the cheapest hits of each round are the parents of the next.
     """
@@ -87,4 +99,4 @@ def least_cost(problem: Problem, is_hit: IsHit, rounds: int = 25, n: int = 4000,
         X = from_reference(problem, rng, n // 2)
         if len(hits):
             X = np.vstack([X, from_hits(problem, rng, hits, n)])
-    return float(problem.cost(hits[:1])[0]) if len(hits) else np.inf
+    return hits[:1]

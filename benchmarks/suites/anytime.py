@@ -6,9 +6,9 @@
 
 J is the paper's, d2n + 5 g1n on codes; only plausible hits count. The whole budget is spent. Help is the true outcomes
 of the reference ("labels"; "shuffled": in random order, which must not hurt) or the model's probability ("scores");
-"settled" stops by itself. Best known is the least of all methods here, of a search with 100,000 queries ("limit", in
-the lines of "nearest") and, for the forest of seed 0, of `best_known.csv`. "nearest" is not given the filter,
-"nearest-filter" is.
+"settled" stops by itself. "0.1.0" is an earlier version and needs a checkout of it (`benchmarks/earlier.py`). Best
+known is the least of all methods here, of a search with 100,000 queries ("limit", in the lines of "nearest") and, for
+the forest of seed 0, of `best_known.csv`. "nearest" is not given the filter, "nearest-filter" is.
 
 The suites "outlook-*" record P(something cheaper exists) as the search states it, and compare it with how often it was
 so.
@@ -30,6 +30,7 @@ from acex.arrays import FloatArray
 from acex.search.hints import outcome_model
 from acex.search.problem import Problem
 from acex.search.search import Search
+from benchmarks import earlier
 from benchmarks.methods import METHODS as REGISTERED
 from benchmarks.problems import MODELS, IsHit, least_cost, problems
 from benchmarks.published import PAPER
@@ -39,8 +40,8 @@ from benchmarks.suite import RESULTS, Job, Line, Suite, newest, read
 from benchmarks.table import Table, listed
 from benchmarks.task import CapReached, CountedModel, Panel, Task
 
-BUDGETS = (10, 15, 20, 30, 40, 60, 100, 150)
-METHODS = ("feasible", "labels", "shuffled", "scores", "nearest", "nearest-filter", "settled")
+BUDGETS = (5, 10, 15, 20, 30, 40, 60, 100, 150)
+METHODS = ("feasible", "labels", "shuffled", "scores", "nearest", "nearest-filter", "settled", "0.1.0")
 SETTINGS = (  # model, seed of the withheld rows, and their number
     *(("forest", 0, 50), ("forest", 1, 40), ("forest", 2, 20)),
     *((name, 0, 20) for name in MODELS if name != "forest"),
@@ -50,7 +51,7 @@ GOALS = {  # medians of J over the best known that were aimed at, by data set an
     "kc2": {15: 4.0, 30: 2.0, 60: 1.4},
     "german_credit": {15: 2.0, 30: 1.15, 60: 1.03},
 }
-GOALS_WITH_OUTCOMES = {"others": {10: 1.12, 20: 1.06}, "kc2": {10: 1.6, 20: 1.3}}
+GOALS_WITH_OUTCOMES = {"others": {5: 1.25, 10: 1.12, 20: 1.06}, "kc2": {5: 2.5, 10: 1.6, 20: 1.3}}
 SHORT = 60  # queries with help, and with other models
 NONE_FOUND = 50.0  # J over the best known that stands for no hit
 SHARES = (0.1, 0.25, 0.5)  # cheaper by this much
@@ -93,7 +94,11 @@ def nearest_curve(task: Task, problem: Problem, n: int) -> Curve:
         REGISTERED["nearest"].explain(task, model, 0)
     X, labels = (np.array(part) for part in zip(*model.answers[:n], strict=True))
     good = (labels != model.before) & problem.plausible(X)
-    J = np.where(good, task.cost(X), np.inf)
+    return best_so_far(np.where(good, task.cost(X), np.inf), n)
+
+
+def best_so_far(J: FloatArray, n: int) -> Curve:
+    """The curve of n queries, of which the first cost J; infinite is a miss."""
     curve = np.full(n + 1, np.inf)
     curve[1 : len(J) + 1] = J
     return np.asarray(np.minimum.accumulate(curve))
@@ -116,6 +121,10 @@ def measure(job: Job, model: str, seed: int) -> list[Line]:
     if job.method in ("nearest", "nearest-filter"):
         panel: Panel = "filter" if job.method == "nearest-filter" else "own"
         curve = nearest_curve(Task(s, s.rows[job.row], panel), problem, most)
+    elif job.method == "0.1.0":
+        X = earlier.asked(job.data, model, seed, job.row, most)
+        assert np.array_equal(X[0], problem.factual)
+        curve = best_so_far(np.where(is_hit(X) & problem.plausible(X), s.cost(X, problem.factual), np.inf), most)
     else:
         n = most if job.method in ("feasible", "settled") else SHORT
         odds: Any = _odds(s, problem) if job.method == "scores" else lambda x: None
@@ -141,7 +150,7 @@ def measure_outlook(job: Job, model: str, seed: int) -> list[Line]:
     lines: list[Line] = []
     for search, best in searched(s, problem, is_hit, most, job.row):
         n = len(search.history.queries)
-        if n in BUDGETS and np.isfinite(best):
+        if n in BUDGETS[1:] and np.isfinite(best):
             chances = acex.Feasible().improvement_odds(problem, search.history)
             lines.append({"queries": n, "J": best, **dict(zip(map("chance{}".format, SHARES), chances, strict=True))})
     return lines
@@ -364,6 +373,7 @@ def tables(lines: pd.DataFrame, model: str, seed: int) -> dict[str, Table]:
             "settings": by_setting("feasible", GOALS),
             "settings-outcomes": by_setting("labels", GOALS_WITH_OUTCOMES),
             "nearest-filter": worse_anywhere("feasible", "nearest-filter", (15, 30, 60, 150)),
+            "earlier": worse_anywhere("feasible", "0.1.0", (15, 30, 60, 150)),
             "scores": worse_anywhere("scores", "feasible", (15, 30, 60)),
             "outcomes": worse_anywhere("labels", "feasible", (10, 20, 60)),
         }
@@ -377,12 +387,16 @@ def outlook_tables(lines: pd.DataFrame, model: str, seed: int) -> dict[str, Tabl
 
 
 def revision(method: str) -> int:
-    """Of strategy "feasible", or of the method "nearest"."""
+    """Of strategy "feasible", or of the method "nearest"; 0.1.0 does not change."""
+    if method == "0.1.0":
+        return 1
     return REGISTERED["nearest"].revision if method.startswith("nearest") else acex.Feasible.revision
 
 
-def no_scores(data: str, method: str, model: str) -> str | None:
-    """Scores need a model with probabilities."""
+def why_missing(data: str, method: str, model: str) -> str | None:
+    """Scores need a model with probabilities, and 0.1.0 a checkout."""
+    if method == "0.1.0":
+        return earlier.why_not(model)
     return f"{model} has no probabilities" if method == "scores" and model == "svc" else None
 
 
@@ -397,7 +411,7 @@ SUITES = (
             partial(tables, model=model, seed=seed),
             rows=rows,
             revision=revision,
-            missing=partial(no_scores, model=model),
+            missing=partial(why_missing, model=model),
         )
         for model, seed, rows in SETTINGS
     ),

@@ -11,6 +11,7 @@ What is checked comes from the file alone, not from what acex inferred. Columns 
     known            whether a counterfactual within the rules is known: from the answer itself, or from up to 100,000
                      queries and single changes beyond the budget, of the table without columns that the model ignores
     cost, best       cost of the answer, and the least cost known
+    best_changes     how many columns the hit of least cost changes
     one_change       whether one change alone is enough
     unseen           new values in columns of numbers with few distinct values
     broken           relations of numbers that hold in every row of the file, and not in the answer
@@ -49,7 +50,7 @@ import acex
 from acex.arrays import FloatArray
 from acex.cli.tables import read_table
 from acex.search.problem import Problem
-from benchmarks.problems import IsHit, least_cost
+from benchmarks.problems import IsHit, cheapest_hit, cost_and_changes
 from benchmarks.suite import Job, Line, Suite
 from benchmarks.table import Table, number
 
@@ -371,14 +372,16 @@ def measure(job: Job) -> list[Line]:
         return np.asarray(labels != entry.explained if entry.target is None else labels == entry.target)
 
     alone = least_of_single_changes(problem, is_hit)
-    long = (least_cost(problem, is_hit, rounds, n) for rounds, n in LONG_RUNS)
-    best = min(*long, alone, math.inf if e.cost is None else e.cost)
+    long = (cost_and_changes(problem, cheapest_hit(problem, is_hit, rounds, n)) for rounds, n in LONG_RUNS)
+    answer = (math.inf, math.inf) if e.cost is None else (e.cost, len(e.changes))
+    best, best_changes = min(*long, (alone, 1.0), answer)
     line: Line = {
         "outcome": e.outcome,
         "known": bool(np.isfinite(best)),
         "queries": e.n_queries,
         "stopped_by": e.stopped_by,
         "best": best,
+        "best_changes": best_changes if np.isfinite(best) else None,
         "one_change": bool(np.isfinite(alone)),
         "remarks": [str(remark) for remark in e.remarks],
         "warnings": [str(warning) for warning in e.warnings],
@@ -495,6 +498,7 @@ def results(lines: pd.DataFrame) -> Table:
                 "found": f"{len(found)} of {part['known'].sum()}",
                 "queries": number(part["queries"].median(), 0),
                 "changes": f"{number(found['changes'].median(), 0)} ({number(found['changes'].max(), 0)})",
+                "best known changes": number(found["best_changes"].median(), 0),
                 "cost / best known": f"{number(ratio.median(), 2)} ({number(ratio.max(), 2)})",
                 "violations": str(sum(len(_cells(line)) for _, line in found.iterrows())),
             }
@@ -574,7 +578,7 @@ def instances(data: str, step: int) -> list[tuple[int, int]]:
 OF_DEFAULTS = {"results": results, "violations": violations, "remarks": remarks}
 COLUMNS = (
     *("outcome", "known", "queries", "stopped_by", "cost", "best", "one_change", "changes", "changed"),
-    *("unseen", "digits", "ids", "broken", "implied", "lookups", "remarks", "warnings"),
+    *("unseen", "digits", "ids", "broken", "implied", "lookups", "remarks", "warnings", "best_changes"),
 )
 SUITES = (
     Suite(

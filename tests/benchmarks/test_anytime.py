@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks import earlier
 from benchmarks.suites import anytime
 
 
@@ -76,3 +77,15 @@ def test_what_is_significantly_costlier_is_named_and_the_number_of_comparisons_c
     assert medians.header == ["data", "forest 0", "svc"]
     assert ["blood", "**inf** / **inf**", "1.00 / 1.00"] in medians.rows
     assert ["kc2", "**1.00** / 1.00", "**1.00** / 1.00"] in medians.rows
+
+
+def test_the_curve_of_points_that_were_asked_is_their_least_cost_so_far() -> None:
+    curve = anytime.best_so_far(np.array([np.inf, 5.0, 7.0, 3.0]), 6)
+    assert curve.tolist() == [np.inf, np.inf, 5.0, 5.0, 3.0, 3.0, 3.0]
+
+
+def test_0_1_0_is_measured_with_its_own_models_only_and_needs_a_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(earlier.FOLDER, "somewhere")
+    assert earlier.why_not("forest") is None and "neighbours" in str(earlier.why_not("neighbours"))
+    monkeypatch.delenv(earlier.FOLDER)
+    assert earlier.FOLDER in str(earlier.why_not("forest"))

@@ -33,7 +33,7 @@ def test_bins_add_up_to_all_candidates_and_their_log_loss() -> None:
 
 
 def test_tables_compare_costs_with_the_least_of_a_row_and_with_searches_without_groups() -> None:
-    search = {"phase": "search", "least": 1.0, "J15": 4.0, "J30": 2.0, "J60": 1.0, "changes": 3}
+    search = {"phase": "search", "least": 1.0, "J15": 4.0, "J30": 2.0, "J60": 1.0, "changes": 3, "least_changes": 2}
     lines = [
         {"data": "wide", "method": method, "row": row, "columns": 70, **search}
         for method in ("ceiling", "none", "no groups")
