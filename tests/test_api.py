@@ -372,6 +372,19 @@ def test_a_target_that_the_model_never_gave_is_named() -> None:
     assert "never 'aproved'" in e.summary()
 
 
+def test_a_target_that_is_the_label_of_the_row_in_other_capitals_costs_one_query() -> None:
+    model, rows, x = loan()
+    asked: list[int] = []
+
+    def counted(table: pd.DataFrame) -> Any:
+        asked.append(len(table))
+        return model(table)
+
+    with pytest.raises(ValueError, match=r"'Rejected' differs .* Did you mean 'rejected'\?"):
+        acex.explain(counted, x, data=rows, target="Rejected", budget=40)
+    assert sum(asked) == 1
+
+
 def test_a_target_that_differs_from_an_answer_in_case_is_suggested() -> None:
     model, rows, x = loan()
     e = acex.explain(model, x, data=rows, target="Approved", budget=40, plausibility="none")

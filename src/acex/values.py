@@ -131,11 +131,16 @@ def listed(items: Iterable[Any], most: int = 12) -> str:
     return shown if len(items) <= most else f"{shown}, ... ({len(items)} in all)"
 
 
-def did_you_mean(name: Any, known: Iterable[str]) -> str:
+def did_you_mean(name: Any, known: Iterable[Any]) -> str:
     """The known name that is close to this one, as the last sentence of an error; empty if there is no such name."""
-    by_lower = {word.lower(): word for word in known}
+    by_lower = {str(word).lower(): word for word in known}
     close = difflib.get_close_matches(str(name).lower(), by_lower, n=1)
-    return f" Did you mean {by_lower[close[0]]!r}?" if close else ""
+    return f" Did you mean {plain(by_lower[close[0]])!r}?" if close else ""
+
+
+def spelling(label: Any) -> str:
+    """What labels have in common that differ only in case and spaces."""
+    return " ".join(str(label).casefold().split())
 
 
 def joined_words(parts: Sequence[str], last: str = "and", most: int = 8) -> str:

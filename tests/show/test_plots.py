@@ -17,14 +17,13 @@ from matplotlib.image import imread
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox, BboxBase
-from numpy.testing import assert_allclose
 
 import acex
 from acex.arrays import FloatArray
 from acex.engine.explanation import Explanation
 from acex.show import plots
 from acex.show.plots import _ticks
-from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
+from acex.space.kinds import Continuous, Nominal, Ordinal
 from acex.space.space import Space
 from explanations import AFTER, BEFORE, DEVIATIONS, PERSON, explained, nothing_found, person
 
@@ -65,29 +64,6 @@ def test_ticks_are_few_round_and_within_the_axis(bend: float, most: float) -> No
     assert ticks == sorted(set(ticks)) and ticks[0] == 0
     assert 3 <= len(ticks) <= 12
     assert 0.3 * bend <= ticks[1] <= ticks[-1] <= 1.1 * most
-
-
-# -- images -----------------------------------------------------------------------------------------
-
-
-def test_images_are_the_pixels_row_by_row_and_their_difference() -> None:
-    space = Space(tuple(Integer(f"p{j}", 0, 16) for j in range(6)))
-    figure = plots.draw_images(explained(space, (0, 1, 2, 3, 4, 5), (0, 1, 12, 3, 0, 5)), (2, 3))
-    before, after, difference = (axes.images[0] for axes in figure.axes)
-    assert_allclose(np.asarray(before.get_array()), [[0, 1, 2], [3, 4, 5]])
-    assert_allclose(np.asarray(after.get_array()), [[0, 1, 12], [3, 0, 5]])
-    assert_allclose(np.asarray(difference.get_array()), [[0, 0, 10], [0, -4, 0]])
-    assert before.get_clim() == after.get_clim() == (0, 16)
-
-
-def test_a_shape_that_does_not_fit_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"shape \(2, ?3\)"):
-        plots.draw_images(person(), (2, 3))
-
-
-def test_images_of_nothing_found_say_what_to_relax() -> None:
-    with pytest.raises(acex.NoCounterfactual, match="Raise budget"):
-        plots.draw_images(nothing_found(), (1, 5))
 
 
 # -- batch -----------------------------------------------------------------------------------------------
@@ -144,17 +120,10 @@ def searched() -> Explanation:
     )
 
 
-def images() -> Figure:
-    space = Space(tuple(Integer(f"p{j}", 0, 16) for j in range(4)))
-    e = explained(space, (0, 1, 2, 3), (16, 1, 2, 0))
-    return plots.draw_images(e, (2, 2))
-
-
 DRAWINGS: dict[str, Callable[[], Figure]] = {
     "changes": lambda: person().plot(),
     "nothing found": lambda: nothing_found().plot(),
     "already there": lambda: explained(PERSON, BEFORE, None, costs=(0.0,), hits=(False,)).plot(),
-    "images": images,
     "a real search": lambda: searched().plot(),
     "changes alone": lambda: person().plot("changes"),
     "several answers": lambda: several().plot(),

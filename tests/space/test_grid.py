@@ -88,6 +88,14 @@ def test_a_few_round_numbers_show_no_digits() -> None:
     assert (feature.grid, feature.digits) == (0.001, 0)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_prices_in_cents_are_in_cents_though_most_have_five_digits(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    prices = rng.gamma(2.0, 200.0, 300).round(2)
+    feature: Any = Space.infer(pd.DataFrame({"price": prices, "x": rng.normal(size=300)})).feature("price")
+    assert (prices >= 1000).sum() >= 6 and (feature.grid, feature.digits) == (0.01, 0)
+
+
 def test_a_column_without_a_step_shows_its_digits() -> None:
     values = 10 ** RNG.uniform(-9, 6, 300)
     assert digits_of(pd.Series(with_digits(values, 4))) == 4

@@ -17,7 +17,7 @@ from acex.cli.ledgers import KEY, gives_numbers, named_rows, opened, settings_of
 from acex.cli.program import NOTHING_FOUND, WAITING, AsJson, say
 from acex.cli.show import console, counted, echo, print_json, records
 from acex.cli.tables import Encoding, as_label, file_to_write, read_table
-from acex.values import did_you_mean, listed, plain
+from acex.values import did_you_mean, listed, plain, spelling
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -321,9 +321,9 @@ def _known_labels(book: acex.Ledger, model: str, without: set[str]) -> tuple[lis
 def _refuse_misspelled(labels: list[Any], known: list[Any], *, accepts_new: bool) -> None:
     """Raise for other spellings of a label, and for new labels unless they are accepted."""
     new = Counter(label for label in labels if label not in known)
-    by_spelling = {_spelling(label): label for label in known}
+    by_spelling = {spelling(label): label for label in known}
     for label, _ in new.most_common():
-        other = by_spelling.setdefault(_spelling(label), label)
+        other = by_spelling.setdefault(spelling(label), label)
         if other is not label:
             replace = f" If {other!r} is wrong, fill in all its rows again and pass --correct."
             raise ValueError(
@@ -339,11 +339,6 @@ def _refuse_misspelled(labels: list[Any], known: list[Any], *, accepts_new: bool
             meant += did_you_mean(text, [t for t in others if not (t.endswith(text) or text.endswith(t))])
         given = f"known labels are {listed(known)}" if known else "no labels are known"
         raise ValueError(f"new labels: {seen}; {given}.{meant} Pass --new-labels to accept all new labels.")
-
-
-def _spelling(label: Any) -> str:
-    """What labels have in common that differ only in case and spaces."""
-    return " ".join(str(label).casefold().split())
 
 
 def _with_point(text: str) -> str:

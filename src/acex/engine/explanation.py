@@ -340,7 +340,7 @@ class Explanation:
         text = f"{self.advice} The model answered {answers}"
         if met or self.target is None:
             return f"{text}."
-        meant = did_you_mean(self.target, {str(step.label) for step in self.steps})
+        meant = did_you_mean(self.target, [step.label for step in self.steps])
         return f"{text}, never {self.plan.target.range_text or repr(self.target)}.{meant}"
 
     def _queries(self) -> str:

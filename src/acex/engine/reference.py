@@ -140,7 +140,7 @@ class Reference:
         if not (any(o in words for o in outcomes) or (one_sided and not all_words)):
             raise ValueError(
                 f"outcomes must be labels of the model: expected some of {list(words)}, got only {outcomes[:12]}."
-                f"{did_you_mean(words[0] if words else None, map(str, outcomes))}"
+                f"{did_you_mean(words[0] if words else None, outcomes)}"
             )
 
     def refuse_outcomes_that_are_no_numbers(self) -> None:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from acex.values import Label, did_you_mean, is_finite, is_fraction, is_missing, listed, plain, readable
+from acex.values import Label, did_you_mean, is_finite, is_fraction, is_missing, listed, plain, readable, spelling
 
 SURE = 1e-6  # no probability is closer to 0 or 1 than this
 
@@ -145,10 +145,17 @@ class Labels(Target):
     def same_hits(self, before: Label) -> Hashable:
         return self.labels or (None, before)
 
+    def refuse_start(self, before: Label) -> None:
+        if before not in self.labels and spelling(before) in map(spelling, self.labels):
+            raise ValueError(
+                f"target {self.described!r} differs from the label of the row only in capitals or spaces. Did you mean "
+                f"{before!r}? The row has that label already."
+            )
+
     def refuse_foreign(self, known: Sequence[Label]) -> None:
         for label in self.labels:
             if label not in known:
-                hint = did_you_mean(str(label), map(str, known))
+                hint = did_you_mean(label, known)
                 raise ValueError(f"target {label!r} is not a label of the model, which gives [{listed(known)}].{hint}")
 
 

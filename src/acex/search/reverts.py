@@ -3,7 +3,7 @@
 A change is not needed if the point without it is allowed, plausible and still a hit: that point costs less and replaces
 the counterfactual. Where an equality ties features together (total == a + b), the total moves along. A change is
 *needed* if the point without it was a miss, in this or another search, or cannot replace the counterfactual: it is not
-allowed, not plausible, less robust than the margin, or no longer different from the other counterfactuals. All of this
+allowed, not plausible, less robust than the margin, or no longer different from a cheaper counterfactual. All of this
 follows from the history, so a search that is resumed marks and asks the same.
 
 The last queries of a budget are reserved for these checks: as many as there are changes to check and a few more (at
@@ -180,6 +180,6 @@ class Reverts:
 
     @cached_property
     def _others(self) -> list[list[frozenset[int]]]:
-        """For each counterfactual the main features of the others."""
+        """For each counterfactual the main features of those before it, which are cheaper."""
         sets = [self.problem.main_features(x) for x in self.history.X[self.chosen]]
-        return [sets[:i] + sets[i + 1 :] for i in range(len(sets))]
+        return [sets[:i] for i in range(len(sets))]

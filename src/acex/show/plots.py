@@ -69,7 +69,6 @@ DARK = {
     VERMILLION.lower(): "#ff8c42",
     "#f0b98d": "#a5683a",
 }
-MOST_SIGNED = 16  # pixels a side, up to which an image has room for signs
 MOST_FEATURES = 15  # of a batch or of groups
 MOST_ROWS = 60  # of which each has a bar of its own; more become a line
 
@@ -119,35 +118,6 @@ def draw_explanation(explanation: Explanation, kind: Kind | None = None, *, dark
         draw(figure.add_subplot(), explanation)
     if dark:
         _darken(figure)
-    return figure
-
-
-def draw_images(explanation: Explanation, shape: tuple[int, int]) -> Figure:
-    """Factual, counterfactual and their difference as images of this shape; pixels are the features row by row.
-
-    Raises:
-        NoCounterfactual: there is no counterfactual to show.
-    """
-    space = explanation.plan.space
-    before, after = (space.encode(row)[0].reshape(shape) for row in (explanation.factual, explanation.counterfactual))
-    low, high, difference = float(space.low.min()), float(space.high.max()), after - before
-    most = float(np.abs(difference).max()) or 1.0
-    panels = (
-        ("factual", before, "gray_r", low, high),
-        ("counterfactual", after, "gray_r", low, high),
-        ("difference", difference, "PuOr", -most, most),
-    )
-    figure = NotebookFigure(7.0, 4.0, explanation.summary())
-    for axes, (title, pixels, colours, least, greatest) in zip(figure.subplots(1, 3), panels, strict=True):
-        axes.imshow(pixels, cmap=colours, vmin=least, vmax=greatest, interpolation="nearest")
-        axes.set_title(title, fontsize=10)
-        axes.set_xticks([])
-        axes.set_yticks([])
-    if max(shape) <= MOST_SIGNED:
-        for row, column in np.argwhere(np.abs(difference) >= most / 4):
-            step = difference[row, column]
-            ink = "white" if abs(step) > 0.6 * most else "black"
-            axes.text(column, row, "+" if step > 0 else "−", ha="center", va="center", color=ink)
     return figure
 
 

@@ -144,10 +144,12 @@ def shows_digits(values: pd.Series[Any], step: float, digits: int) -> bool:
 
     Four significant digits from 0.0001234 to 0.1631 are all multiples of 1e-7; 0.1631141 has more than four.
     """
-    x, _ = _numbers(values)
-    n_steps = np.abs(x[x != 0]) / step
-    to_spare = np.floor(np.log10(np.maximum(n_steps, 1.0)) + NOISE) + 1 - digits  # zeros at the end of each number
-    return digits > 0 and 10.0 ** -float(to_spare.clip(min=0).sum()) <= CHANCE
+    x, precision = _numbers(values)
+    x = x[x != 0]
+    to_spare = np.floor(np.log10(np.maximum(np.abs(x) / step, 1.0)) + NOISE) + 1 - digits  # zeros at the end of each
+    large, few_digits = to_spare > 0, _has_digits(x, max(digits, 1), precision)
+    chance = 10.0 ** -float(to_spare[large & few_digits].sum())
+    return digits > 0 and chance <= CHANCE and bool(few_digits[large].mean() >= USUAL)
 
 
 def few_values(values: pd.Series[Any], step: float) -> tuple[float, ...]:

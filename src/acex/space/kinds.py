@@ -282,7 +282,7 @@ class Categorical(Feature):
     def exact(self, values: list[Any]) -> FloatArray:
         if unknown := self.unknown(values):
             what = f"{self.name!r}: {listed(unknown)} {'is' if len(unknown) == 1 else 'are'} not known"
-            meant = did_you_mean(unknown[0], map(str, self.categories))
+            meant = did_you_mean(unknown[0], self.categories)
             raise ValueError(f"{what}; there are {listed(self.categories)}.{meant}")
         return np.array([self._code_of(value) for value in values], dtype=float)
 

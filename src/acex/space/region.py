@@ -169,7 +169,7 @@ class Region:
     def _snapped_column(self, j: int, x: FloatArray) -> FloatArray:
         """The nearest values that feature j may have, (n,)."""
         X = np.tile(self._snapped(self.factual[None]), (len(x), 1))
-        X[:, j] = with_digits(x, ROUNDED) if j in self.following else x
+        X[:, j] = x
         return self._snapped(X)[:, j]
 
     def _snapped(self, X: FloatArray) -> FloatArray:
@@ -177,6 +177,8 @@ class Region:
         if self._filled.any():
             X = np.where((X == MISSING_CODE) & self._filled, self._stand_in, X)
         X = self.space.snap(np.where(self.space.is_nominal, X, np.clip(X, self.low, self.high)))
+        for j in self.following:
+            X[:, j] = np.where(X[:, j] == self.factual[j], X[:, j], with_digits(X[:, j], ROUNDED))
         for j in self._steps:
             X[:, j] = self._moved(j, X[:, j])
         for j in self._partial:

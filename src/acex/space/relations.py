@@ -1,4 +1,4 @@
-"""Relations of columns of numbers, as texts of rules: total == a + b, amount == price * n, sum(a, b, c) == 100.
+"""Relations of columns of numbers, as texts of rules: total == a + b, amount == price * n, square == a * a.
 
 A relation holds in every known row, and shuffling a column would break it. All columns that are linear in columns
 before them are found by one QR decomposition; a product is a sum of logarithms. What holds only because columns were
@@ -59,12 +59,15 @@ def find_relations(names: Sequence[str], X: FloatArray) -> list[str]:
         return []
     words, X = [column_text(names[j]) for j in use], X[:, use]
     found = {tuple(relation[0]): _written(words, X, *relation) for relation in _linear(X)}
+    sums = {max(columns) for columns, text in found.items() if text}
     positive = np.flatnonzero((X >= 0).all(axis=0) & ((X > 0).mean(axis=0) > MOSTLY))
     above = X[(X[:, positive] > 0).all(axis=1)]
     for at, weights, constant in _linear(np.log(above[:, positive])) if min(len(positive), len(above)) > 2 else ():
-        columns = positive[at]
-        if len(at) > 2 and (np.abs(np.abs(weights) - 1) < ROUGHLY).all() and not found.get(tuple(columns)):
-            found[tuple(columns)] = _written(words, X, columns, np.rint(weights), constant, is_product=True)
+        columns, least = positive[at], np.abs(weights).min()
+        powers = np.rint(weights / least)
+        is_simple = 2 < np.abs(powers).sum() <= max(len(at), 3) and (np.abs(weights / least - powers) < ROUGHLY).all()
+        if is_simple and not found.get(tuple(columns)) and (len(at) > 2 or max(columns) not in sums):
+            found[tuple(columns)] = _written(words, X, columns, powers, constant / least, is_product=True)
     follow = [max(columns) for columns, text in found.items() if text]
     rest = np.delete(np.arange(len(words)), follow)
     return [*(text for text in found.values() if text), *_rounded([words[j] for j in rest], X[:, rest])]
@@ -193,8 +196,8 @@ def _arranged(weights: FloatArray, constant: float, tolerance: float, is_product
         rest, end = np.delete(-weights / own, i), constant / own
         factors = [number_text(weight, tolerance) for weight in rest]
         last = number_text(float(np.exp(end)) if is_product else end, tolerance)
-        n_digits = sum(map(_n_digits, (*factors, last)))
-        options.append(((n_digits, int((rest < 0).sum()), -i), (i, factors, last)))
+        n_digits, is_root = sum(map(_n_digits, (*factors, last))), is_product and any("." in text for text in factors)
+        options.append(((is_root, n_digits, int((rest < 0).sum()), -i), (i, factors, last)))
     return min(options)[1]
 
 
@@ -221,7 +224,7 @@ def _sum(names: list[str], factors: list[str], last: str) -> str:
 
 def _product(names: list[str], powers: list[str], factor: str) -> str:
     """A product, such as 100 * a * b / c."""
-    above = [name for name, power in zip(names, powers, strict=True) if power == "1"]
-    below = [name for name, power in zip(names, powers, strict=True) if power == "-1"]
+    above = [name for name, power in zip(names, powers, strict=True) for _ in range(int(power))]
+    below = [name for name, power in zip(names, powers, strict=True) for _ in range(-int(power))]
     first = [factor] if factor != "1" or not above else []
     return " / ".join([" * ".join([*first, *above]), *below])
