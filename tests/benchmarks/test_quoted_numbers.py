@@ -17,7 +17,7 @@ from acex.search import belief_inputs
 from benchmarks import score
 from benchmarks.published import PAPER
 from benchmarks.statistics import bootstrap, holm, sign_test
-from benchmarks.suite import ROOT
+from benchmarks.suite import RESULTS, ROOT
 from benchmarks.suites import SUITES, anytime, comparison, optimum, paper
 from benchmarks.suites.ablation import ablation_tables
 from benchmarks.suites.plausible import SIMULATED, USERS
@@ -264,6 +264,23 @@ def trained() -> tuple[float, float, float]:
     return candidates / 1e6, rounds[-1]["loss before"][0], rounds[-1]["loss after"][0]
 
 
+def looked_ahead(choice: str) -> list[str]:
+    """Mean advantage of a choice without help, before and after the first hit, with its standard error."""
+    chosen = pd.read_csv(RESULTS / "rollouts.csv.gz").query("help == 'none'")
+    of = chosen[[choice in kinds.split() for kinds in chosen["choice"]]].groupby("has_hit")["advantage"]
+    return [f"{part.mean():+.3f} ({part.std(ddof=0) / len(part) ** 0.5:.3f})" for _, part in of]
+
+
+def other_belief(method: str, help_: str) -> list[str]:
+    """Mean log cost of a belief against revision 6, with its standard error."""
+    compared, out = pd.read_csv(RESULTS / "beliefs.csv").query("help == @help_"), []
+    for budget in ("J5", "J10", "J15", "J30", "J60"):
+        J = compared.pivot(index=["data", "row"], columns="method", values=budget)
+        difference = np.log((J[method] / J["revision 6"]).dropna().to_numpy())
+        out.append(f"{difference.mean():+.2f} ({difference.std() / len(difference) ** 0.5:.2f})")
+    return out
+
+
 QUERIES, COST = ("queries", "feasible", "penalty"), ("J", "feasible", "penalty")
 SENTENCES: list[tuple[str, str, Callable[[], Sequence[Any]]]] = [
     (
@@ -271,6 +288,29 @@ SENTENCES: list[tuple[str, str, Callable[[], Sequence[Any]]]] = [
         "With the whole budget the first is missed on {}, the second on {}; with defaults, which stop early, on {} "
         "and {}. The median of the changes is more than 1.5 times that of the best known on {}.",
         lambda: (*unprepared("whole budget"), *unprepared("defaults"), many_changes()),
+    ),
+    *(
+        ("docs/research.md", f"| {words} | {{}} | {{}} |", lambda choice=choice: looked_ahead(choice))
+        for words, choice in (
+            ("less patience, or P(hit) to the power of 0.5", "bold"),
+            ("more patience, or the saving to the power of 0.5", "safe"),
+            ("best reference row", "row"),
+            ("random, by expected saving", "rand"),
+        )
+    ),
+    *(
+        (
+            "docs/research.md",
+            f"| {words} | {help_} | {{}} | {{}} | {{}} | {{}} | {{}} |",
+            lambda method=method, help_=help_: other_belief(method, help_),
+        )
+        for words, method, help_ in (
+            ("three new networks", "diverse", "none"),
+            ("the same, odds of rows less certain", "diverse, rows corrected", "none"),
+            ("mean of these and today's, odds of rows less certain", "mean of both, rows corrected", "none"),
+            ("three new networks", "diverse", "outcomes"),
+            ("mean of these and today's, odds of rows less certain", "mean of both, rows corrected", "outcomes"),
+        )
     ),
     (
         "README.md",
