@@ -124,9 +124,12 @@ def n_behind(method: str, queries: int, panel: str = "filter") -> int:
     return sum(int(row[10].split(" / ")[1]) for row in rows if row[:2] == [method, f"{queries}"])
 
 
+LARGER = "acex, 150 queries"
+
+
 def n_behind_others() -> int:
     """The same for all other methods, both panels and both budgets together."""
-    names = {row[0] for row in comparison_tables()["against-none"].rows} - {"acex with outcomes"}
+    names = {row[0] for row in comparison_tables()["against-none"].rows} - {"acex with outcomes", LARGER}
     return sum(n_behind(name, b, panel) for name in names for b in comparison.SHOWN for panel in comparison.PANELS)
 
 
@@ -362,8 +365,14 @@ SENTENCES: list[tuple[str, str, Callable[[], Sequence[Any]]]] = [
     (
         "docs/benchmark.md",
         "behind acex with outcomes, which knows more, on {} tasks with 30 queries and on {} with 60 where plausible "
-        "hits count, and behind the other methods on {}.",
-        lambda: (n_behind("acex with outcomes", 30), n_behind("acex with outcomes", 60), n_behind_others()),
+        "hits count, and behind the other methods on {}. With a budget of 150 acex is ahead of itself with 60 on {} "
+        "task after 60 queries, because the smaller budget keeps some for checks.",
+        lambda: (
+            n_behind("acex with outcomes", 30),
+            n_behind("acex with outcomes", 60),
+            n_behind_others(),
+            n_behind(LARGER, 60),
+        ),
     ),
     (
         "docs/benchmark.md",
