@@ -366,7 +366,7 @@ SENTENCES: list[tuple[str, str, Callable[[], Sequence[Any]]]] = [
         "docs/benchmark.md",
         "behind acex with outcomes, which knows more, on {} tasks with 30 queries and on {} with 60 where plausible "
         "hits count, and behind the other methods on {}. With a budget of 150 acex is ahead of itself with 60 on {} "
-        "task after 60 queries, because the smaller budget keeps some for checks.",
+        "tasks after 60 queries, because the smaller budget keeps some for checks.",
         lambda: (
             n_behind("acex with outcomes", 30),
             n_behind("acex with outcomes", 60),
