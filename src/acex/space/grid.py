@@ -140,7 +140,7 @@ def readable_digits(values: pd.Series[Any]) -> int:
 
 
 def shows_digits(values: pd.Series[Any], step: float, digits: int) -> bool:
-    """Do large numbers have fewer digits than the step would give them, more often than by chance?
+    """Do nearly all large numbers have fewer digits than the step would give them, more often than by chance?
 
     Four significant digits from 0.0001234 to 0.1631 are all multiples of 1e-7; 0.1631141 has more than four.
     """

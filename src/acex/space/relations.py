@@ -66,6 +66,7 @@ def find_relations(names: Sequence[str], X: FloatArray) -> list[str]:
         columns, least = positive[at], np.abs(weights).min()
         powers = np.rint(weights / least)
         is_simple = 2 < np.abs(powers).sum() <= max(len(at), 3) and (np.abs(weights / least - powers) < ROUGHLY).all()
+        # A column that follows from a sum needs no square.
         if is_simple and not found.get(tuple(columns)) and (len(at) > 2 or max(columns) not in sums):
             found[tuple(columns)] = _written(words, X, columns, powers, constant / least, is_product=True)
     follow = [max(columns) for columns, text in found.items() if text]
