@@ -21,7 +21,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.space.kinds import Continuous, Integer
 from acex.space.space import Space
-from benchmarks.methods import FILES, METHODS, baycon, dice, gower, gradient, growing_spheres, moc, treecf
+from benchmarks.methods import FILES, METHODS, baycon, cfnow, dice, gower, gradient, growing_spheres, moc, treecf
 from benchmarks.scenario import Forest, Scenario
 from benchmarks.task import CapReached, CountedModel, Explain, Task
 
@@ -584,6 +584,31 @@ def test_cfnow_gets_scores_and_pays_for_each(method: Explain) -> None:
     found = method(t, model, 0)
     assert len(found) and t.allowed(found).all() and model.queries > 20
     assert (forest.predict(found) != model.before).any()
+
+
+@pytest.mark.parametrize("method", [peer("cfnow")])
+def test_cfnow_refines_the_same_way_in_less_time(method: Explain, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its refining compares with all points found so far; those that differ in two features cannot matter."""
+    forest = RandomForestClassifier(20, random_state=0)
+    t = task(sum_is_high)
+    forest.fit(t.scenario.reference, t.scenario.labels)
+    t = Task(replace(t.scenario, model=forest), X0)
+    quick, slow = CountedModel(t), CountedModel(t)
+    found = method(t, quick, 0)
+    monkeypatch.setattr(cfnow, "of_neighbours", lambda change_vectors: change_vectors)
+    assert np.array_equal(found, method(t, slow, 0))
+    assert quick.distinct_curve == slow.distinct_curve
+
+
+@pytest.mark.parametrize("method", [peer("cfnow")])
+def test_where_cfnow_would_search_for_ever_it_is_an_error(method: Explain, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cfnow, "STUCK", 0.1)
+    forest = RandomForestClassifier(20, random_state=0)
+    forest.fit(task(a_is_high).scenario.reference, np.arange(N_REFERENCE) < 1)  # it has no counterfactual
+    t = task(a_is_high)
+    t = Task(replace(t.scenario, model=forest), X0)
+    with pytest.raises(RuntimeError, match="no change is left"):
+        method(t, CountedModel(t), 0)
 
 
 @pytest.mark.parametrize("method", [peer("treecf")])
