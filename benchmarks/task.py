@@ -91,6 +91,7 @@ class CountedModel:
         self.best: FloatArray | None = None  # the hit of least J that the row may become, (d,)
         self._before: int | None = None
         self._asked: set[bytes] = set()
+        self._plausible: dict[bytes, bool] = {}  # of the points that were judged
 
     @property
     def before(self) -> int:
@@ -117,7 +118,7 @@ class CountedModel:
         if self.task.panel != "filter":
             return self.labels(rows)
         labels = np.full(len(rows), self.before)
-        plausible = self.task.plausible(rows)
+        plausible = self.plausible(rows)
         self.rejected += int((~plausible).sum())
         if self.rejected > MOST_REJECTED:
             raise CapReached
@@ -156,8 +157,16 @@ class CountedModel:
         """The model's probabilities of labels 0 and 1, (n, 2), for methods that use them; each row is a query."""
         self.predict(X)
         probabilities: FloatArray = np.array(self.task.scenario.model.predict_proba(X), dtype=float)
-        probabilities[~self.task.plausible(X)] = np.eye(2)[self.before]
+        probabilities[~self.plausible(np.asarray(X, dtype=float))] = np.eye(2)[self.before]
         return probabilities
+
+    def plausible(self, X: FloatArray) -> BoolArray:
+        """As `Task.plausible`, but a point is judged once: some methods query the same ones many times."""
+        keys = [row.tobytes() for row in X]
+        new = [i for i, key in enumerate(keys) if key not in self._plausible]
+        if new:
+            self._plausible.update(zip((keys[i] for i in new), self.task.plausible(X[new]).tolist(), strict=True))
+        return np.array([self._plausible[key] for key in keys], dtype=bool)
 
     def is_hit(self, X: FloatArray) -> BoolArray:
         """Which points the model gives another label than the row to explain, (n,)."""
