@@ -82,8 +82,9 @@ def test_ints_at_the_edge_of_exact_floats_are_inferred_and_one_beyond_is_refused
     ("column", "message"),
     [
         ([None, np.nan], "every row of data has a gap: c 2"),
-        ([1.0, np.inf], "'c': .* inf"),
-        ([1.0, -np.inf], "'c': .* -inf"),
+        ([1.0, np.inf, 2.0, -np.inf], r"'c': 2 of 4 values are infinite \(first in row 1\).*np.nan"),
+        (pd.array([0.5, -np.inf], dtype="Float64"), r"'c': 1 of 2 values are infinite"),
+        (pd.arrays.SparseArray([0.0, 0.0, 1.5]), r"'c': holds sparse values .*to_dense"),
         (pd.period_range("2020", periods=2, freq="D"), r"'c': holds periods .period\[D\].*to_timestamp"),
         ([1, "a"], r"'c': expected numbers only or texts only, got 1 \(int\), 'a' \(str\)"),
         ([1j, 2j], "'c': expected numbers only or texts only"),

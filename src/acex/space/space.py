@@ -567,6 +567,15 @@ def _refuse_missing(name: str, values: pd.Series[Any]) -> None:
         )
 
 
+def _refuse_infinite(name: str, values: pd.Series[Any]) -> None:
+    infinite = np.isinf(values.to_numpy()) if types.is_float_dtype(values.dtype) else np.zeros(1, dtype=bool)
+    if infinite.any():
+        raise ValueError(
+            f"{name!r}: {int(infinite.sum())} of {len(values)} values are infinite (first in row "
+            f"{int(infinite.argmax())}). Replace them by numbers, or by gaps: .replace([np.inf, -np.inf], np.nan)."
+        )
+
+
 def holds_gaps(dtype: Any) -> bool:
     """Can a column of this dtype hold a gap?"""
     return not (isinstance(dtype, np.dtype) and dtype.kind in "iub")
@@ -592,6 +601,9 @@ def inferring(
 def infer_feature(name: str, column: pd.Series[Any]) -> Feature:
     """The feature whose values these are, none of which is missing; see `Space.infer`."""
     _refuse_missing(name, column)
+    if isinstance(column.dtype, pd.SparseDtype):
+        raise ValueError(f"{name!r}: holds sparse values ({column.dtype}). Convert them: .sparse.to_dense().")
+    _refuse_infinite(name, column)
     for kind in reversed(KINDS.values()):
         feature = kind.infer(name, column)
         if feature is not None:
