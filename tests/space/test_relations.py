@@ -87,6 +87,9 @@ def shares(digits: int, noise: float = 0.0) -> dict[str, Any]:
             ["half == 0.5 * square", "square == root * root"],
         ),
         (lambda a, b, c: {"x": c, "cube": c**3, "y": a}, []),
+        (lambda a, b, c: {"delta": a - 25, "square": (a - 25) ** 2}, ["square == delta * delta"]),
+        (lambda a, b, c: {"gain": b - 15.5, "sales": a, "margin": (b - 15.5) / a}, ["gain == sales * margin"]),
+        (lambda a, b, c: {"weight": c, "height": a, "bmi": c / a**2}, ["weight == height * height * bmi"]),
         (lambda a, b, c: shares(1), ["abs(sum(sand, silt, clay) - 100) <= 0.1"]),
         (lambda a, b, c: shares(0), ["abs(sum(sand, silt, clay) - 100) <= 1"]),
         (lambda a, b, c: shares(1, noise=0.5), []),
@@ -228,6 +231,22 @@ def test_a_column_that_follows_from_others_has_no_noise_of_the_calculation() -> 
     noisy[:, space.index("gross")] *= 1 + 2e-16  # what interpolating between rows leaves
     snapped = space.decode(region.snap(noisy))["gross"]
     assert (snapped == snapped.round(2)).all()
+
+
+@pytest.mark.parametrize("rule", ["", "wins == games * rate"])
+def test_a_column_of_whole_numbers_keeps_to_them_where_a_ratio_follows(rule: str) -> None:
+    """Whether the relation was found or is a rule of the caller: the finest column takes any value that fits."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"wins": rng.integers(0, 80, N), "games": rng.integers(80, 160, N)}).astype(float)
+    table["rate"] = table["wins"] / table["games"]
+    space = Space.infer(table, relations=not rule)
+    points = space.encode(table)
+    region = Region.of(space, points[0], rules=rule)
+    points[:, space.index("rate")] *= rng.uniform(0.5, 1.5, N)
+    points = region.snap(points)
+    inside = space.decode(points[region.contains(points)])
+    assert len(inside) > N / 2 and (inside[["wins", "games"]] % 1 == 0).all(axis=None)
+    assert np.allclose(inside["rate"], inside["wins"] / inside["games"])
 
 
 @modest

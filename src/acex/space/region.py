@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -36,7 +36,7 @@ class Region:
     min_step: FloatArray | None = None  # (d,)
     max_changes: int | None = None  # features that may differ from the factual
     middle: FloatArray | None = None  # (d,), replaces a gap where a value is needed and the factual has none
-    following: frozenset[int] = frozenset()  # features that follow from others by a relation of the space
+    following: frozenset[int] = frozenset()  # features that follow from others by an equality
 
     @classmethod
     def of(
@@ -68,7 +68,7 @@ class Region:
         relations = as_rules(space.relations, space)[0] if space.relations else ()
         kept = [rule for rule in relations if rule.holds(factual[None], factual).all()]
         stays = np.array([f.frozen for f in space.features]) | (False if constant is None else constant)
-        following = _following(kept, stays, space.is_whole)
+        following = _following((*kept, *texts), stays, [f.grid for f in space.features])
         space = space.with_grid({space.names[j]: None for j in following})  # they take any value that fits
         pairs, lists = space.by_index("ranges", ranges), space.by_index("values", values)
         listed = lists.keys() | {j for j, feature in enumerate(space.features) if feature.lists_codes}
@@ -158,6 +158,16 @@ class Region:
     def has_equalities(self) -> bool:
         """Is there a rule that says what is equal?"""
         return self._solver is not None
+
+    @cached_property
+    def tied(self) -> BoolArray:
+        """Which features are tied to each other by equalities, directly or through others, (d, d)."""
+        tied = np.eye(len(self.space), dtype=bool)
+        for equality in (equality for rule in self.rules for equality in rule.equalities):
+            tied[np.ix_(equality.columns, equality.columns)] = True
+        for _ in range(len(tied).bit_length()):
+            tied = tied @ tied
+        return tied
 
     @cached_property
     def _solver(self) -> EqualitySolver | None:
@@ -269,20 +279,18 @@ def _wanted(column: Column, pair: Any, values: Any, value: float) -> FloatArray:
     return np.array([value]) if value == column.feature.gap else column.every
 
 
-def _following(relations: Iterable[Rule], stays: BoolArray, is_whole: BoolArray) -> frozenset[int]:
-    """For each relation the feature that follows from the others: that on its left, or another that does not stay.
+def _following(rules: Iterable[Rule], stays: BoolArray, grids: Sequence[float]) -> frozenset[int]:
+    """For each equality the feature that follows from the others: that on its left, or another that does not stay.
 
-    A whole number follows only from whole numbers: decimals on their grid would seldom give one.
+    The finest grid follows: a whole number of games won is seldom the product of games and a rounded rate.
     """
     following: set[int] = set()
-    for rule in relations:
-        [equality] = rule.equalities
-        if equality.limit:  # rounded: it stays on its grid
+    for equality in (equality for rule in rules for equality in rule.equalities):
+        if equality.limit or len(equality.columns) < 2:  # rounded: it stays on its grid
             continue
         left = sorted(equality.formula.columns(equality.left))
         free = [j for j in (*reversed(left), *reversed(equality.columns)) if not stays[j] and j not in following]
-        follows_from_decimals = is_whole & ~is_whole[equality.columns].all()
-        following.update(sorted(free, key=lambda j: bool(follows_from_decimals[j]))[:1])
+        following.update(sorted(free, key=lambda j: grids[j])[:1])
     return frozenset(following)
 
 

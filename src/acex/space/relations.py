@@ -1,9 +1,9 @@
 """Relations of columns of numbers, as texts of rules: total == a + b, amount == price * n, square == a * a.
 
 A relation holds in every known row, and shuffling a column would break it. All columns that are linear in columns
-before them are found by one QR decomposition; a product is a sum of logarithms. What holds only because columns were
-rounded is found in the same way: abs(gross - 1.19 * net) <= 0.005, abs(sum(sand, clay, lime) - 100) <= 0.1. The limit
-is the largest deviation known, which must not exceed what rounding each of the columns explains.
+before them are found by one QR decomposition; a product is a sum of logarithms of absolute values. What holds only
+because columns were rounded is found in the same way: abs(gross - 1.19 * net) <= 0.005, abs(sum(sand, clay, lime) -
+100) <= 0.1. The limit is the largest deviation known, which must not exceed what rounding each of the columns explains.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from acex.arrays import BoolArray, FloatArray, IntArray
 EQUAL, LARGEST = 1e-9, 1e300  # relative: numbers that differ by less are equal; numbers beyond are infinite
 KEYWORDS = ("if", "then", "and", "or", "not", "in")  # of rules
 FEWEST = 20  # rows that a rule has to hold for
-MOSTLY = 0.5  # share of a factor's values that are above zero
+MOSTLY = 0.5  # share of a factor's values that are not zero
 SURPRISE = 0.05  # share of rows that would break it, if the columns had nothing to do with each other
 CHANCE = 1e-6  # with which a shuffled column may keep a relation in all rows
 MOST_ROWS = 2000  # rows that relations are looked for in; they are checked in all
@@ -60,12 +60,12 @@ def find_relations(names: Sequence[str], X: FloatArray) -> list[str]:
     words, X = [column_text(names[j]) for j in use], X[:, use]
     found = {tuple(relation[0]): _written(words, X, *relation) for relation in _linear(X)}
     sums = {max(columns) for columns, text in found.items() if text}
-    positive = np.flatnonzero((X >= 0).all(axis=0) & ((X > 0).mean(axis=0) > MOSTLY))
-    above = X[(X[:, positive] > 0).all(axis=1)]
-    for at, weights, constant in _linear(np.log(above[:, positive])) if min(len(positive), len(above)) > 2 else ():
-        columns, least = positive[at], np.abs(weights).min()
+    factors = np.flatnonzero((X != 0).mean(axis=0) > MOSTLY)
+    some = X[(X[:, factors] != 0).all(axis=1)][:, factors]
+    for at, weights, constant in _linear(np.log(np.abs(some))) if len(some) >= FEWEST else ():
+        columns, least = factors[at], np.abs(weights).min()
         powers = np.rint(weights / least)
-        is_simple = 2 < np.abs(powers).sum() <= max(len(at), 3) and (np.abs(weights / least - powers) < ROUGHLY).all()
+        is_simple = 2 < np.abs(powers).sum() <= len(at) + 1 and (np.abs(weights / least - powers) < ROUGHLY).all()
         # A column that follows from a sum needs no square.
         if is_simple and not found.get(tuple(columns)) and (len(at) > 2 or max(columns) not in sums):
             found[tuple(columns)] = _written(words, X, columns, powers, constant / least, is_product=True)
