@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -88,6 +89,22 @@ def test_a_total_moves_along_when_one_of_its_parts_is_reverted() -> None:
         e = explainer.explain(row, budget=25)
         assert list(e.changes["feature"]) == ["a", "total"]
         assert e.counterfactual["total"] == e.counterfactual["a"] + e.counterfactual["b"]
+
+
+def test_what_equalities_tie_together_is_reverted_together() -> None:
+    """Neither age nor months can be reverted alone, and the model needs neither of them."""
+    rng = np.random.default_rng(3)
+    data = pd.DataFrame(rng.normal(size=(300, 3)).round(2), columns=[*"xyz"]).assign(age=rng.integers(18, 80, 300))
+    data["months"] = 12 * data["age"]
+
+    def model(rows: pd.DataFrame) -> Any:
+        return np.where(rows[[*"xyz"]].sum(axis=1) < -1.5, "yes", "no")
+
+    explainer = acex.Explainer(model, data, plausibility=None, share_answers=False)
+    for _, row in data[model(data) == "no"].head(12).iterrows():
+        e = explainer.explain(row, budget=18)
+        assert e.outcome == "found" and not {"age", "months"} & set(e.changes["feature"])
+        assert "needed (rules)" not in set(e.changes["needed"])
 
 
 def test_a_miss_that_somebody_else_has_asked_counts() -> None:

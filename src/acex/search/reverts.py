@@ -1,7 +1,8 @@
 """Only needed changes: before a counterfactual is returned, each of its changes is reverted alone and asked.
 
 A change is not needed if the point without it is allowed, plausible and still a hit: that point costs less and replaces
-the counterfactual. Where an equality ties features together (total == a + b), the total moves along. A change is
+the counterfactual. Where an equality ties features together (total == a + b), the total moves along, or all of them are
+reverted. A change is
 *needed* if the point without it was a miss, in this or another search, or cannot replace the counterfactual: it is not
 allowed, not plausible, less robust than the margin, or no longer different from a cheaper counterfactual. All of this
 follows from the history, so a search that is resumed marks and asks the same.
@@ -76,16 +77,18 @@ class Reverts:
         """Points with some changes reverted, (n, d), of counterfactuals, (n, d); what must equal a sum moves along.
 
         A point that equalities forbid is replaced by the nearest one that they allow, if that keeps these changes
-        reverted and costs less than the counterfactual.
+        reverted and costs less than the counterfactual; otherwise all features that are tied to them are reverted.
         """
-        region = self.problem.region
+        region, x = self.problem.region, self.problem.factual
         if not region.has_equalities or not len(X):
             return X
-        moved = region.snap(X)
-        reverted = (self.problem.factual == X) & (self.problem.factual != of)
-        good = ~region.contains(X) & region.contains(moved) & ((moved == X) | ~reverted).all(axis=1)
-        good &= (self.problem.cost(moved) < self.problem.cost(of)) & (moved != self.problem.factual).any(axis=1)
-        return np.where(good[:, None], moved, X)
+        reverted, forbidden = (x == X) & (x != of), ~region.contains(X)
+        moved, together = region.snap(X), np.where(reverted @ region.tied, x, X)
+        keeps = ((moved == X) | ~reverted).all(axis=1) & (self.problem.cost(moved) < self.problem.cost(of))
+        for points, good in ((together, True), (moved, keeps)):
+            good = good & forbidden & region.contains(points) & (points != x).any(axis=1)
+            X = np.where(good[:, None], points, X)
+        return X
 
     @cached_property
     def marks(self) -> list[Mark]:
