@@ -111,9 +111,6 @@ def checksum(document: Mapping[str, Any], key: str | Path | None = None) -> Chec
 def _record(document: Mapping[str, Any], e: Explanation) -> Iterator[Check]:
     """Does the document say what follows from its plan, its rows and their labels?"""
     again = parsed(_recomputed(e).to_json())
-    if document.get("format") != again["format"]:
-        yield Check("record", None, "an earlier version of acex wrote it: not compared with what this one would write.")
-        return
     names = sorted({*document, *again} - {"certificate", "page"})  # a page has the options it was drawn with
     differs = [name for name in names if canonical_form(document.get(name)) != canonical_form(again.get(name))]
     words = f"{listed(differs)} does not follow from the rows and their labels." if differs else ""
@@ -128,14 +125,14 @@ def _recomputed(e: Explanation) -> Explanation:
     steps, target = e.steps, e.plan.target
     if e.plan.noise is None or "redacted" not in e.settings:
         steps = tuple(in_order(steps, target))
-    outcome = e.outcome
+    outcome: Outcome
     if e.error is not None:
         outcome = "failed"
     elif e.ending.counterfactuals:
         outcome = "found"
     elif steps and target.is_met(factual_label(steps, target)):
         outcome = "already_target"
-    elif not any(remark.code == "older_result" for remark in e.remarks):  # version 0.1 did not record what stopped it
+    else:
         outcome = OUTCOMES[e.stopped_by]
     reused = sum(step.paid == 0 for step in steps)
     if e.n_reused == max(len(steps) - e.n_queries, 0):  # what earlier runs paid for is reused by this one
@@ -159,14 +156,11 @@ def promises(e: Explanation) -> Iterator[Check]:
     if not chosen:
         return
     x, *points = e.plan.space.encode(asked_rows(e).iloc[[0, *chosen]])
-    if not e.plan.scale.deviations.any():
-        yield Check("limits", None, "an earlier version of acex did not record limits.")
-    else:
-        yield _limits(e, x, np.array(points))
-        if n := len(e.settings.get("redacted", ())):
-            yield Check("limits", None, f"{n} redacted {'column was' if n == 1 else 'columns were'} not checked.")
-        yield from _changes(e, x, np.array(points))
-        yield _cost(e, x)
+    yield _limits(e, x, np.array(points))
+    if n := len(e.settings.get("redacted", ())):
+        yield Check("limits", None, f"{n} redacted {'column was' if n == 1 else 'columns were'} not checked.")
+    yield from _changes(e, x, np.array(points))
+    yield _cost(e, x)
     yield from _rules(e, x, np.array(points))
 
 

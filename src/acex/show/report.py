@@ -107,7 +107,6 @@ def _result(explanation: Explanation) -> dict[str, Any]:
         "found": explanation.outcome == "found",
         "already_target": explanation.outcome == "already_target",
         "is_measured": isinstance(explanation.plan.target, Measured),
-        "has_scale": _has_scale(explanation),
         "before": before,
         "after": after,
         "answers": joined_words(list(dict.fromkeys(answers))) if answers else "",
@@ -231,8 +230,6 @@ def _limits(explanation: Explanation) -> dict[str, tuple[Any, ...] | list[Any]]:
 def _may_become(explanation: Explanation, j: int) -> str:
     """What feature j could become, and why no more than that."""
     feature, now = explanation.plan.space.features[j], explanation.factual.iloc[j]
-    if not _has_scale(explanation):
-        return "not recorded"
     if feature.frozen:
         return "frozen"
     if explanation.plan.scale.deviations[j] == 0:
@@ -250,8 +247,6 @@ def _may_become(explanation: Explanation, j: int) -> str:
 
 def _limits_as_text(explanation: Explanation) -> list[str]:
     """A sentence for each kind of limit that there was."""
-    if not _has_scale(explanation):
-        return ["Frozen features and limits are not recorded."]
     space, settings = explanation.plan.space, explanation.settings
     n_frozen = settings.get("redacted_frozen", 0)
     named = {
@@ -328,8 +323,3 @@ def _setting(value: Any) -> str:
 def _wanted(explanation: Explanation) -> str:
     """The label or the range of numbers that is wanted."""
     return joined_words(explanation.plan.target.named(explanation.plan.class_names).words, "or")
-
-
-def _has_scale(explanation: Explanation) -> bool:
-    """Are standard deviations and limits recorded? Ledgers of 0.1 do not hold them."""
-    return bool(explanation.plan.scale.deviations.any())
