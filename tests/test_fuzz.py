@@ -22,7 +22,7 @@ import pytest
 
 import acex
 from acex.engine.blackbox import BlackBox
-from acex.ledger import BaseLedger, open_ledger
+from acex.ledger import BaseLedger, MemoryLedger, open_ledger
 from acex.models.labels import as_labels
 from acex.plan.plan import Plan
 from acex.plan.target import Target
@@ -59,7 +59,7 @@ def run(case: Case, path: Path | None, before: Run | None = None, stop_after: in
     done = Run(case.model(healthy=before is not None))
     done.model.answered |= case.answered if before is None else before.model.answered
     try:
-        with open_ledger(path) as ledger:
+        with MemoryLedger() if path is None else open_ledger(path) as ledger:
             if case.lifetime is not None:
                 ledger.budget(NAME, rows=case.lifetime)
             _run(case, ledger, done, stop_after)

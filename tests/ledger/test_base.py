@@ -21,7 +21,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from sqlalchemy import event
 
 from acex.errors import BudgetSpent, LedgerFailed
-from acex.ledger import BaseLedger, MemoryLedger, Question, model_key, query_id, schema
+from acex.ledger import BaseLedger, MemoryLedger, Question, query_id, schema
+from acex.ledger.base import model_key
 from acex.ledger.database import Database
 from acex.ledger.sql import Ledger
 from acex.values import fingerprint

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acex.ledger import label_text, query_id
+from acex.ledger.row_keys import label_text, query_id
 from acex.values import fingerprint
 from strategies import modest
 

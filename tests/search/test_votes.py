@@ -17,8 +17,8 @@ from numpy.testing import assert_allclose
 
 import acex
 from acex.arrays import FloatArray
-from acex.ledger import as_vote, canonical, is_vote, without_vote
 from acex.ledger.maintenance import check
+from acex.ledger.row_keys import as_vote, canonical, is_vote, without_vote
 from acex.ledger.sql import Ledger
 from acex.search.problem import History, Query
 from acex.search.surrogate import fit

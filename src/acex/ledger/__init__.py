@@ -7,50 +7,23 @@ from __future__ import annotations
 
 import os
 
-from acex.ledger.base import Account, Answer, Ask, Asked, BaseLedger, Claim, Question, Record, model_key
-from acex.ledger.memory import MemoryLedger
-from acex.ledger.row_keys import (
-    Scores,
-    as_vote,
-    canonical,
-    canonical_text,
-    is_vote,
-    label_text,
-    query_id,
-    row_values,
-    without_vote,
-)
-
-__all__ = [
-    "Account",
-    "Answer",
-    "Ask",
-    "Asked",
-    "BaseLedger",
-    "Claim",
-    "MemoryLedger",
-    "Question",
-    "Record",
-    "Scores",
-    "as_vote",
-    "canonical",
-    "canonical_text",
-    "is_vote",
-    "label_text",
-    "model_key",
-    "open_ledger",
-    "query_id",
-    "row_values",
-    "without_vote",
-]
+from acex.ledger.base import Answer as Answer
+from acex.ledger.base import Ask as Ask
+from acex.ledger.base import Asked as Asked
+from acex.ledger.base import BaseLedger as BaseLedger
+from acex.ledger.base import Claim as Claim
+from acex.ledger.base import Question as Question
+from acex.ledger.memory import MemoryLedger as MemoryLedger
+from acex.ledger.row_keys import canonical as canonical
+from acex.ledger.row_keys import is_vote as is_vote
+from acex.ledger.row_keys import query_id as query_id
+from acex.ledger.row_keys import without_vote as without_vote
 
 
-def open_ledger(where: BaseLedger | str | os.PathLike[str] | None) -> BaseLedger:
-    """The ledger itself, the one at a path or URL, or a new one in memory for None."""
+def open_ledger(where: BaseLedger | str | os.PathLike[str]) -> BaseLedger:
+    """The ledger itself, or the one at a path or URL."""
     if isinstance(where, BaseLedger):
         return where
-    if where is None:
-        return MemoryLedger()
     from acex.ledger.sql import Ledger
 
     return Ledger(where)
