@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 from acex.arrays import Rows
 from acex.audit.feature_subsets import FeatureSubsets, find_feature_subsets
 from acex.batch.explanations import Explanations
-from acex.engine.blackbox import prices_of
 from acex.engine.explanation import Explanation
 from acex.engine.planner import Planner
 from acex.engine.reference import Reference
@@ -171,9 +170,8 @@ class Explainer:
         model_id = wrapped.identity(is_shared=ledger is not None)
         opened = MemoryLedger() if ledger is None else open_ledger(ledger)
         opened.register(model_id, description=wrapped.kind, features=reference.space.names)
-        prices = prices_of(wrapped)
-        if prices is not None and prices.money is not None:
-            opened.budget(model_id, money=prices.money)
+        if wrapped.priced is not None and wrapped.priced.money is not None:
+            opened.budget(model_id, money=wrapped.priced.money)
         remarks += reference.remarks
         self._planner = Planner(wrapped, reference, opened, model_id, share_answers=share_answers, remarks=remarks)
 

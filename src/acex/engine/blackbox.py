@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from decimal import Decimal
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import pandas as pd
 
@@ -19,27 +19,6 @@ from acex.models.model import Model, Scores
 
 Answered: TypeAlias = tuple[list[Any], list[Scores] | None, Decimal | None]  # labels, scores, money used
 HANDED_OUT = "handed out to be asked"  # the holder of a claim that a person or another program will answer
-
-
-class Prices(Protocol):
-    """A model that knows what requests cost, such as an `HttpModel` with `token_prices`."""
-
-    @property
-    def money(self) -> float | None:
-        """The most that may be spent; None: no limit."""
-
-    def price_per_row(self, rows: Rows) -> Decimal:
-        """The most that one of these rows can cost."""
-
-    @property
-    def spent_in_thread(self) -> Decimal:
-        """What the requests of this thread have cost so far."""
-
-
-def prices_of(model: Model) -> Prices | None:
-    """The prices of a model; None if it has none."""
-    prices: Any = model.wrapped
-    return prices if getattr(prices, "token_prices", None) is not None else None
 
 
 class BlackBox:
@@ -59,7 +38,7 @@ class BlackBox:
         self, model: Model, ledger: BaseLedger, budget: int, *, model_id: str = "model", numbers: bool = False
     ) -> None:
         self.model, self.ledger, self.model_id, self._numbers = model, ledger, model_id, numbers
-        self._prices = prices_of(model)
+        self._prices = model.priced
         self.explanation: str | None = None  # on whose behalf, if its questions are recorded
         self.budget = budget
         self.n_queries = 0  # rows sent

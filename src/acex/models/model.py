@@ -97,6 +97,12 @@ class Model:
         return "model whose labels come from tell" if self.wrapped is None else type(self.wrapped).__name__
 
     @property
+    def priced(self) -> HttpModel | None:
+        """The model, if it knows what its requests cost."""
+        model = self.wrapped
+        return model if isinstance(model, HttpModel) and model.token_prices is not None else None
+
+    @property
     def gives_labels(self) -> bool:
         """Does the model return labels, as far as is known? Otherwise it returns numbers."""
         return self.no_labels is None
