@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import Rows
+from acex.ledger.row_keys import row_values
 from acex.values import as_json, is_missing, listed
 
 Inputs: TypeAlias = Literal["matrix", "columns"]
@@ -66,7 +67,7 @@ class JsonTemplate:
         return bool(_texts(self.request) & ONE_ROW)
 
     def body(self, rows: Rows) -> Any:
-        table = _plain_rows(rows)
+        table = [[json_value(value) for value in row] for row in row_values(rows)]
         values: dict[str, Any] = {"$rows": table, "$row": table[0]}
         if isinstance(rows, pd.DataFrame):
             names = [str(name) for name in rows.columns]
@@ -130,15 +131,6 @@ def _follow(value: Any, steps: list[str]) -> Any:
         except (KeyError, IndexError, TypeError):
             raise ValueError(f"the answer has no {step!r} (path {'.'.join(steps)!r})") from None
     return value
-
-
-def _plain_rows(rows: Rows) -> list[list[Any]]:
-    if isinstance(rows, pd.DataFrame):
-        columns = [rows.iloc[:, j].tolist() for j in range(rows.shape[1])]
-        table = [list(row) for row in zip(*columns, strict=True)]
-    else:
-        table = np.asarray(rows).tolist()
-    return [[json_value(value) for value in row] for row in table]
 
 
 def json_value(value: Any) -> Any:
