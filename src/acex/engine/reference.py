@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -39,6 +39,9 @@ class Reference:
     plausibility: Plausibility | None
     outcomes: list[Label] | None  # None: not known
     seed: int
+    _views: dict[tuple[int, ...], Reference] = field(default_factory=dict, init=False, repr=False)
+    _densities: dict[Plausibility, Density] = field(default_factory=dict, init=False, repr=False)
+    _hints: dict[Hashable, Hint | None] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(
@@ -77,10 +80,6 @@ class Reference:
             self._views[hidden] = replace(self, points=points, scale=scale, quantiles=Quantiles.of(scale, points))
         return self._views[hidden]
 
-    @cached_property
-    def _views(self) -> dict[tuple[int, ...], Reference]:
-        return {}
-
     @property
     def remarks(self) -> tuple[Remark, ...]:
         """Remarks on columns that identify rows, on outliers, and where the rows are too few."""
@@ -110,10 +109,6 @@ class Reference:
             with one_blas_thread():
                 self._densities[settings] = settings.fit(self.points, self.scale, self.seed)
         return self._densities[settings]
-
-    @cached_property
-    def _densities(self) -> dict[Plausibility, Density]:
-        return {}
 
     @cached_property
     def identity(self) -> str:
@@ -205,10 +200,6 @@ class Reference:
             hits = [target.is_hinted(outcome, before) for outcome in self.outcomes]
             self._hints[wanted] = outcome_model(self.space, self.points, np.array(hits))
         return self._hints[wanted]
-
-    @cached_property
-    def _hints(self) -> dict[Hashable, Hint | None]:
-        return {}
 
 
 def _far_off(x: FloatArray) -> float | None:

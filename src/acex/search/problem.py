@@ -80,6 +80,7 @@ class History:
     known: Known | None = None  # answers of other searches
     certainty: tuple[float, ...] = ()  # P(hit) of each point if answers may be wrong (see `votes`)
     noise: float = 0.0  # share of answers that are wrong
+    _cache: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def X(self) -> FloatArray:
@@ -108,10 +109,6 @@ class History:
             self._cache[key] = compute()
         result: T = self._cache[key]
         return result
-
-    @cached_property
-    def _cache(self) -> dict[Hashable, Any]:
-        return {}
 
     def with_answer(self, query: Query, hit: bool, odds: float | None = None) -> History:
         """The history with one more answer."""
