@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from decimal import Decimal
+from importlib import import_module
 from typing import Any
 
 
@@ -69,3 +70,15 @@ class MissingExtra(AcexError, ImportError):
 
     def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str]]:
         return MissingExtra, (self.what, self.extra)
+
+
+def optional(module: str, what: str, extra: str) -> Any:
+    """A module of an optional package.
+
+    Raises:
+        MissingExtra: it is not installed, and `what` needs it.
+    """
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MissingExtra(what, extra) from None

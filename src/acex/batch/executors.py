@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 import cloudpickle
 
 from acex._version import __version__
-from acex.errors import ExecutorFailed, MissingExtra
+from acex.errors import ExecutorFailed, optional
 from acex.values import is_count
 
 if TYPE_CHECKING:
@@ -177,15 +177,14 @@ class DaskExecutor:
                     pool.shutdown(wait=False)
 
     def _connected(self) -> AbstractContextManager[Client]:
-        try:
-            from distributed import Client
-        except ImportError:
-            raise MissingExtra("DaskExecutor", "dask") from None
-        if isinstance(self._where, Client):
+        distributed = optional("distributed", "DaskExecutor", "dask")
+        if isinstance(self._where, distributed.Client):
             return nullcontext(self._where)
         try:
             address = self._where.replace("dask://", "tcp://")
-            connected: AbstractContextManager[Client] = Client(address, timeout=self.timeout, set_as_default=False)
+            connected: AbstractContextManager[Client] = distributed.Client(
+                address, timeout=self.timeout, set_as_default=False
+            )
         except (OSError, ValueError, TimeoutError) as error:
             raise ExecutorFailed(f"No Dask scheduler answers at {self._where} ({error}).") from error
         return connected

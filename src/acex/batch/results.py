@@ -10,7 +10,7 @@ import pandas as pd
 from pandas.api import types
 
 from acex.engine.row_result import RowResult
-from acex.errors import MissingExtra
+from acex.errors import optional
 from acex.space.space import Space
 from acex.spreadsheets import write_csv, write_xlsx
 from acex.values import as_json, is_missing
@@ -43,10 +43,7 @@ def write_parquet(table: pd.DataFrame, path: Path) -> None:
     Raises:
         MissingExtra: pyarrow is not installed.
     """
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
-        raise MissingExtra("A Parquet file", "parquet") from None
+    optional("pyarrow", "A Parquet file", "parquet")
     mixed = [name for name in table.columns if types.infer_dtype(table[name], skipna=True).startswith("mixed")]
     table = table.assign(**{name: table[name].map(str, na_action="ignore") for name in mixed})
     table.to_parquet(path, engine="pyarrow", index=False)

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from acex.errors import MissingExtra
+from acex.errors import optional
 
 VERSION = 1
 SIGNED = b"acex certificate 1\n"  # signed before the checksum, so that no signature of something else is valid here
@@ -137,7 +137,7 @@ def _signature(total: str, path: str | Path) -> dict[str, str]:
 
 
 def _signature_faults(certificate: Mapping[str, Any], key: str | Path | None) -> list[str]:
-    _, ed25519, invalid = _cryptography()
+    _, ed25519, exceptions = _cryptography()
     try:
         raw, signature = (base64.b64decode(certificate[name], validate=True) for name in ("public_key", "signature"))
         # Base64 has spare bits at its end, which would let a changed letter pass.
@@ -148,7 +148,7 @@ def _signature_faults(certificate: Mapping[str, Any], key: str | Path | None) ->
         return ["the signature cannot be read."]
     try:
         public.verify(signature, SIGNED + str(certificate.get("sha256")).encode())
-    except invalid:
+    except exceptions.InvalidSignature:
         return ["signature mismatch: it was changed, or someone else signed it."]
     if key is None or read_key(key, "public").public_bytes_raw() == raw:
         return []
@@ -160,11 +160,6 @@ def _written(raw: bytes) -> str:
     return base64.b64encode(raw).decode("ascii")
 
 
-def _cryptography() -> tuple[Any, Any, Any]:
-    try:
-        from cryptography.exceptions import InvalidSignature
-        from cryptography.hazmat.primitives import serialization
-        from cryptography.hazmat.primitives.asymmetric import ed25519
-    except ImportError:
-        raise MissingExtra("Signing a file, or checking a signature,", "sign") from None
-    return serialization, ed25519, InvalidSignature
+def _cryptography() -> list[Any]:
+    names = ("hazmat.primitives.serialization", "hazmat.primitives.asymmetric.ed25519", "exceptions")
+    return [optional(f"cryptography.{name}", "Signing a file, or checking a signature,", "sign") for name in names]

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import Rows
-from acex.errors import MissingExtra
+from acex.errors import MissingExtra, optional
 from acex.models.adapters import adapted
 from acex.models.model import Model
 from acex.values import listed
@@ -119,7 +119,7 @@ def _from_code(module: str, name: str) -> Any:
 
 
 def _from_skops(content: bytes) -> Any:
-    skops_io = _package("skops.io", "A .skops file", "files")
+    skops_io = optional("skops.io", "A .skops file", "files")
     found = skops_io.get_untrusted_types(data=content)
     if unknown := sorted(set(found) - TRUSTED):
         raise ValueError(
@@ -136,7 +136,7 @@ def _from_pickle(content: bytes) -> Any:
 
 
 def _from_xgboost(content: bytes) -> Any:
-    booster = _package("xgboost", "A .json or .ubj file", "models").Booster()
+    booster = optional("xgboost", "A .json or .ubj file", "models").Booster()
     if not content:
         raise ValueError("it is empty")  # XGBoost would end the process
     booster.load_model(bytearray(content))
@@ -149,20 +149,13 @@ def _from_xgboost_json(content: bytes) -> Any:
 
 
 def _from_lightgbm(content: bytes) -> Any:
-    return _package("lightgbm", "A .txt file", "models").Booster(model_str=content.decode())
+    return optional("lightgbm", "A .txt file", "models").Booster(model_str=content.decode())
 
 
 def _from_catboost(content: bytes) -> Any:
-    model = _package("catboost", "A .cbm file", "models").CatBoost()
+    model = optional("catboost", "A .cbm file", "models").CatBoost()
     model.load_model(blob=content)
     return model
-
-
-def _package(name: str, what: str, extra: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise MissingExtra(what, extra) from None
 
 
 # -- ONNX ------------------------------------------------------------------------------------------------
@@ -186,7 +179,7 @@ class OnnxModel:
     no_labels: str | None = None  # why it returns numbers instead
 
     def __init__(self, content: bytes) -> None:
-        onnxruntime = _package("onnxruntime", "An .onnx file", "files")
+        onnxruntime = optional("onnxruntime", "An .onnx file", "files")
         self._content = content
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1  # a query has few rows

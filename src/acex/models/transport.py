@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Thread
 from time import monotonic
-from types import ModuleType
 from typing import Any, TypeAlias
 
-from acex.errors import MissingExtra
+from acex.errors import optional
 from acex.values import listed
 
 ANSWER_LIMIT = 16_000_000  # bytes of an answer, decompressed
@@ -194,10 +193,6 @@ def _exchange(url: str, content: bytes, headers: Mapping[str, str], timeout: flo
         return Unanswered(f"{type(error).__name__}: {error}")
 
 
-def client_library() -> ModuleType:
+def client_library() -> Any:
     """The package httpx2; MissingExtra if it is not installed."""
-    try:
-        import httpx2
-    except ImportError:
-        raise MissingExtra("acex.HttpModel", "http") from None
-    return httpx2
+    return optional("httpx2", "acex.HttpModel", "http")
