@@ -43,6 +43,12 @@ def row_wise_advice(came: Any) -> str:
     )
 
 
+def rows_at(rows: Rows, places: Any) -> Rows:
+    """Some rows of a frame or an array, by position: a list of places or a slice."""
+    by_position: Any = getattr(rows, "iloc", rows)
+    return by_position[places]
+
+
 def sampled(rows: FloatArray, most: int, seed: int = 0) -> FloatArray:
     """The rows, (n, d), or a random sample of `most` of them in the same order; the same seed gives the same sample."""
     if len(rows) <= most:

@@ -9,9 +9,7 @@ from contextlib import suppress
 from decimal import Decimal
 from typing import Any, TypeAlias
 
-import pandas as pd
-
-from acex.arrays import Rows
+from acex.arrays import Rows, rows_at
 from acex.errors import BudgetSpent, LedgerFailed, ModelFailed
 from acex.ledger import Answer, BaseLedger, Claim, Question, canonical
 from acex.models.labels import as_labels, as_numbers
@@ -91,9 +89,8 @@ class BlackBox:
             answers.update({c.row: c.answer for c in claims if c.answer is not None})
             mine = [c.row for c in claims if c.state == "mine"]
             if mine:
-                new = [first[key] for key in mine]
                 self.sent.update(mine)
-                recorded = self._send(rows.iloc[new] if isinstance(rows, pd.DataFrame) else rows[new], mine)
+                recorded = self._send(rows_at(rows, [first[key] for key in mine]), mine)
                 answers.update({answer.row: answer for answer in recorded})
             waiting = [c for c in claims if c.state == "in_flight"]
             if not waiting:

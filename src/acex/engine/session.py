@@ -17,9 +17,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from acex.arrays import FloatArray, Rows, one_blas_thread
+from acex.arrays import FloatArray, Rows, one_blas_thread, rows_at
 from acex.engine.blackbox import BlackBox
 from acex.engine.explanation import Explanation
 from acex.engine.pool import Lessons, points_of
@@ -196,7 +195,7 @@ class Session:
                 continue
             self._take(round_, [answer for answer in known if answer is not None])
             if self._round is not None:
-                return round_.part(round_.unanswered)
+                return rows_at(round_.rows, round_.unanswered)
         return None
 
     @property
@@ -580,10 +579,6 @@ class _Round:
         """Positions without an answer, each row once."""
         first = {form: i for i, form in reversed(list(enumerate(self.forms))) if form not in self.answers}
         return sorted(first.values())
-
-    def part(self, places: list[int]) -> Rows:
-        """The rows at these places."""
-        return self.rows.iloc[places] if isinstance(self.rows, pd.DataFrame) else self.rows[places]
 
 
 class _Past:

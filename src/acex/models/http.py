@@ -15,9 +15,7 @@ from threading import Lock, local
 from time import monotonic, sleep
 from typing import Any, Literal
 
-import pandas as pd
-
-from acex.arrays import Rows
+from acex.arrays import Rows, rows_at
 from acex.errors import ModelFailed
 from acex.models.chat import Chat
 from acex.models.labels import as_labels, as_numbers
@@ -201,7 +199,7 @@ class HttpModel:
 
     def price_per_row(self, rows: Rows) -> Decimal:
         """The most that one of these rows can cost."""
-        parts = [rows.iloc[i : i + 1] if isinstance(rows, pd.DataFrame) else rows[i : i + 1] for i in range(len(rows))]
+        parts = [rows_at(rows, slice(i, i + 1)) for i in range(len(rows))]
         try:
             return max((self._highest_price(json.dumps(self._wire.body(part))) for part in parts), default=Decimal(0))
         except ValueError:  # it cannot be sent, and so costs nothing; `predict` says why
@@ -234,9 +232,8 @@ class HttpModel:
         size = 1 if self._wire.one_by_one else self.rows_per_request
         answered: list[Label] = []
         for start in range(0, len(rows), size):
-            part = slice(start, start + size)
             try:
-                answered += self._ask(rows.iloc[part] if isinstance(rows, pd.DataFrame) else rows[part], read)
+                answered += self._ask(rows_at(rows, slice(start, start + size)), read)
             except ModelFailed as error:
                 error.answered = answered
                 raise
