@@ -20,7 +20,7 @@ from acex.engine.explanation import Explanation
 from acex.engine.planner import Planner
 from acex.errors import LedgerFailed
 from acex.options import Options
-from acex.space.space import Space
+from acex.space.space import each_that_fits
 from acex.values import as_json
 
 
@@ -114,7 +114,8 @@ class BatchRun:
         the space come last; they will fail.
         """
         planner, options = self.job.planner, self.job.options
-        points = _points(planner.space.widened(options.ranges, options.values), self.rows)
+        space = planner.space.widened(options.ranges, options.values)
+        points: list[FloatArray | None] = each_that_fits(lambda rows: space.reaching(rows)[1], self.rows)
         same: dict[bytes | int, list[int]] = {}
         for i, x in enumerate(points):
             same.setdefault(i if x is None else (x + 0.0).tobytes(), []).append(i)
@@ -193,12 +194,3 @@ class BatchRun:
 def _with_sent(explanation: Explanation, sent: int) -> Explanation:
     """The explanation with the queries of all rounds of this run."""
     return replace(explanation, n_queries=sent, n_reused=max(len(explanation.steps) - sent, 0))
-
-
-def _points(space: Space, rows: pd.DataFrame) -> list[FloatArray | None]:
-    """The points of rows, None for those that do not fit the space."""
-    try:
-        return list(space.reaching(rows)[1])
-    except ValueError:
-        half = len(rows) // 2  # a few that do not fit are found without looking at each of thousands
-        return [*_points(space, rows.iloc[:half]), *_points(space, rows.iloc[half:])] if half else [None]

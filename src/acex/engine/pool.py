@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, replace
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ from acex.search.hints import LEAF_LEARNT, outcome_model
 from acex.search.problem import Hint, Known, key
 from acex.search.search import Search
 from acex.space.scale import Quantiles
-from acex.space.space import Space
+from acex.space.space import Space, each_that_fits
 from acex.values import Label
 
 MOST_KNOWN = 150  # answers from elsewhere that a search takes into account, the nearest
@@ -197,17 +197,7 @@ def points_of(space: Space, forms: list[str]) -> list[FloatArray | None]:
     """The points of canonical rows; None for those that do not fit the space."""
     rows = [json.loads(form) for form in forms]
     fitting = [i for i, row in enumerate(rows) if isinstance(row, list) and len(row) == len(space)]
-    points: list[FloatArray | None] = [None] * len(forms)
-    for i, x in zip(fitting, _encoded(space, [rows[i] for i in fitting]), strict=True):
-        points[i] = x
-    return points
-
-
-def _encoded(space: Space, rows: list[list[Any]]) -> list[FloatArray | None]:
-    if not rows:
-        return []
-    try:
-        return list(space.encode(pd.DataFrame(rows, columns=space.names)))
-    except (ValueError, TypeError):
-        half = len(rows) // 2  # a few that do not fit are found without looking at each of thousands
-        return [*_encoded(space, rows[:half]), *_encoded(space, rows[half:])] if half else [None]
+    known = [rows[i] for i in fitting]
+    encoded = each_that_fits(lambda some: space.encode(pd.DataFrame(some, columns=space.names)), known)
+    points = dict(zip(fitting, encoded, strict=True))
+    return [points.get(i) for i in range(len(forms))]

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from acex.arrays import BoolArray, FloatArray, IntArray, Rows
+from acex.arrays import BoolArray, FloatArray, IntArray, Rows, rows_at
 from acex.space.feature import KINDS, MISSING_CODE, Direction, Feature, feature_from_json, feature_to_json
 from acex.space.kinds import ENOUGH_IDS, Categorical, Date, Nominal, Numeric, identifies_rows, refuse
 from acex.space.relations import find_relations
@@ -744,6 +744,16 @@ def _counted(table: pd.DataFrame) -> str:
     """In which columns values are missing, and how many."""
     counts = table.isna().sum().sort_values(ascending=False, kind="stable")
     return joined_words([f"{name} {n}" for name, n in counts[counts > 0].items()], most=6)
+
+
+def each_that_fits(work: Callable[[Any], Iterable[T]], rows: Any) -> list[T | None]:
+    """The results of a function for rows, one each; None for those that do not fit the space: it raises for them."""
+    try:
+        return list(work(rows)) if len(rows) else []
+    except (ValueError, TypeError):
+        half = len(rows) // 2  # a few that do not fit are found without looking at each of thousands
+        parts = (rows_at(rows, slice(half)), rows_at(rows, slice(half, None)))
+        return [result for part in parts for result in each_that_fits(work, part)] if half else [None]
 
 
 def all_at_once(work: Iterable[Callable[[], T]]) -> list[T]:

@@ -20,6 +20,7 @@ from acex.ledger import Answer, canonical
 from acex.plan.target import Measured, Target
 from acex.show.sentences import OUTCOMES
 from acex.space.feature import Feature
+from acex.space.space import each_that_fits
 from acex.studio.serializers import titles
 from acex.values import Label, answer_text, is_missing, plain
 
@@ -211,7 +212,7 @@ class Workspace:
     @cached_property
     def keys(self) -> list[str | None]:
         """The key of each row in the ledger; None for one that the model cannot be sent."""
-        return self._keys_of(self.rows)
+        return each_that_fits(self._keys_of, self.rows)
 
     @cached_property
     def positions(self) -> dict[str, int]:
@@ -224,15 +225,11 @@ class Workspace:
             [key] = self._keys_of(self.frame(row))
         except ValueError:  # of other columns
             return None
-        return None if key is None else self.positions.get(key)
+        return self.positions.get(key)
 
-    def _keys_of(self, rows: pd.DataFrame) -> list[str | None]:
-        try:
-            space, points = self.space.reaching(rows)
-            return list(canonical(space.decode(points)))
-        except ValueError:
-            half = len(rows) // 2
-            return [*self._keys_of(rows.iloc[:half]), *self._keys_of(rows.iloc[half:])] if half else [None]
+    def _keys_of(self, rows: pd.DataFrame) -> list[str]:
+        space, points = self.space.reaching(rows)
+        return canonical(space.decode(points))
 
     def known(self, rows: pd.DataFrame) -> list[Answer | None]:
         """The model's answer to each of these rows; None if the ledger has none."""
