@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 QUERY_COLUMNS = ("purpose", "label", "hit", "cost", "best")
 FORMAT = 2  # of the JSON form
+WIDTH = 80  # columns of a terminal
 NOTHING_FOUND = {
     "already_target": "Nothing to change: the row is already {label}.",
     "budget_spent": "The budget was spent before a hit.",
@@ -301,10 +303,26 @@ class Explanation:
         return self.ending.improvement_odds
 
     def measures(self) -> dict[str, float]:
-        """Queries, validity, cost, distances, number of changes and affinity of the best counterfactual."""
-        from acex.show.measures import measures
+        """Queries, validity, cost, distances, number of changes and affinity of the best counterfactual.
 
-        return measures(self)
+        They are named as in section 4.2 of the paper: d2 and g1 are the l2 and l1 distance in codes, d2n and g1n the
+        same in standard deviations of the reference; the cost is J = d2n + beta g1n with the weights of the features.
+        NaN without a counterfactual.
+        """
+        values = {"queries": float(self.n_queries), "validity": float(self.outcome == "found")}
+        if self.outcome != "found":
+            return values | dict.fromkeys(("cost", "d2", "g1", "d2n", "g1n", "n_changed", "affinity"), math.nan)
+        scale, (x, best) = self.plan.scale, self._points[[0, self.ending.counterfactuals[0]]]
+        z, step = scale.differences(best[None], x)[0], scale.steps(best[None], x)[0]
+        return values | {
+            "cost": self.costs[0],
+            "d2": float(np.linalg.norm(step)),
+            "g1": float(np.abs(step).sum()),
+            "d2n": float(np.linalg.norm(z)),
+            "g1n": float(np.abs(z).sum()),
+            "n_changed": float((best != x).sum()),
+            "affinity": next(iter(self.affinities), math.nan),
+        }
 
     # -- for people ----------------------------------------------------------------------------------------------
 
@@ -370,11 +388,9 @@ class Explanation:
         return f"No counterfactual: still {labels_as_text(self)[0]} ({self._queries()}). {self._why_none()}"
 
     def __str__(self) -> str:
-        from acex.show.text import drawn
-
         if self.outcome != "found":
             return printable(self.summary())
-        tables = [drawn(changes_as_text(self, i)) for i in range(len(self.counterfactuals))]
+        tables = [_drawn(changes_as_text(self, i)) for i in range(len(self.counterfactuals))]
         titled = [f"{heading}\n{table}".lstrip() for heading, table in zip(headings(self), tables, strict=True)]
         return "\n".join([printable(self.summary()), *titled, self._about_cost()])
 
@@ -576,6 +592,23 @@ def changes_as_text(explanation: Explanation, i: int = 0) -> list[tuple[str, str
         leaps = feature.way(step, before, after) == "other"
         out.append((name, *feature.texts(before, after), "change" if leaps else far, needed))
     return out
+
+
+def _drawn(changes: Iterable[tuple[str, ...]]) -> str:
+    """Changes as a table for the terminal; long texts are folded, never cut."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="none")
+    for name in ("feature", "before", "after", "step", "needed"):
+        table.add_column(name, overflow="fold", justify="left" if name in ("feature", "needed") else "right")
+    for line in changes:
+        table.add_row(*(Text(printable(word)) for word in line))
+    console = Console(file=io.StringIO(), width=WIDTH, color_system=None)
+    with console.capture() as capture:
+        console.print(table)
+    return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
