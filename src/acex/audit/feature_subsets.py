@@ -18,6 +18,7 @@ import pandas as pd
 from acex.arrays import Rows
 from acex.engine.explanation import Explanation, changes_as_text, records
 from acex.engine.planner import Planner
+from acex.engine.redaction import saved
 from acex.options import Options
 from acex.values import as_json, is_count, joined_words, printable
 
@@ -99,18 +100,13 @@ class FeatureSubsets:
             identity = None if e is None else e.plan.identity
             lines.append({**line, "asked": entry.asked, "counterfactual": found, "explanation": identity})
         document = {"summary": self.summary, "n_queries": self.n_queries, "budget": self.budget}
-        return self._saved(json.dumps(document | {"feature_subsets": lines}, ensure_ascii=False, default=as_json), path)
+        return saved(json.dumps(document | {"feature_subsets": lines}, ensure_ascii=False, default=as_json), path)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """The feature subsets as a single HTML page, also written to `path` if given."""
         from acex.show.html import feature_subsets_page
 
-        return self._saved(feature_subsets_page(self), path)
-
-    def _saved(self, text: str, path: str | Path | None) -> str:
-        if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
-        return text
+        return saved(feature_subsets_page(self), path)
 
     def __str__(self) -> str:
         lines = [f"{' and '.join(e.features)}: {e.words}{_result(e)}" for e in self.entries]

@@ -432,10 +432,7 @@ class Explanation:
         """
         from acex.show.pages import page
 
-        text = page(self, profile, **options)
-        if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
-        return text
+        return saved(page(self, profile, **options), path)
 
     # -- for machines --------------------------------------------------------------------------------------------
 

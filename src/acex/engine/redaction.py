@@ -105,7 +105,9 @@ def redacted_error(error: str | None, gone: Collection[str]) -> str | None:
     return LEFT_OUT if error and gone else error
 
 
-def saved(text: str, path: str | Path | None, private: Mapping[str, Any], left_out: str | Path | None) -> str:
+def saved(
+    text: str, path: str | Path | None, private: Mapping[str, Any] | None = None, left_out: str | Path | None = None
+) -> str:
     """The text, also written to `path` if given, and what was left out of it to `left_out`."""
     for file, content in ((path, text), (left_out, json.dumps(private, ensure_ascii=False))):
         if file is not None:
