@@ -21,6 +21,7 @@ from acex.engine.planner import Planner
 from acex.engine.reference import Reference
 from acex.engine.session import Session, progress_bar
 from acex.ledger import BaseLedger, MemoryLedger, canonical, open_ledger
+from acex.models.fit_check import refuse_misfit
 from acex.models.labels import refuse_other_kind
 from acex.models.model import Model
 from acex.options import Columns, Options, Preference, RowOptions, Rules, suggests_names
@@ -164,7 +165,7 @@ class Explainer:
         space = Space.infer(data) if space is None else space
         rows, known, remarks = drop_incomplete(data, wrapped.to_labels(outcomes), space.missing)
         reference = Reference.of(rows, known, space, plausibility, seed)
-        wrapped.check_columns(data, reference.outcomes)
+        refuse_misfit(wrapped.wrapped, data, reference.outcomes)
         if wrapped.labels is not None:
             reference.refuse_foreign_outcomes(wrapped.labels)
         model_id = wrapped.identity(is_shared=ledger is not None)

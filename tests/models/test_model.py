@@ -6,7 +6,6 @@ import pickle
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
@@ -111,7 +110,7 @@ def test_a_field_may_be_set_in_either_place() -> None:
 
 def test_labels_and_class_names() -> None:
     model = Model(CLASSIFIER, class_names={0: "rejected", 1: "approved"})
-    assert model.labels == [0, 1] and model.gives_labels
+    assert model.labels == [0, 1] and model.no_labels is None
     assert model.class_names == {0: "rejected", 1: "approved"}
     assert model.to_labels(["approved", 0]) == [1, 0] and model.to_labels(None) is None
     assert Model(above).labels is None and Model(above).class_names == {}
@@ -128,13 +127,6 @@ def test_noise_is_read_once() -> None:
     voting = Model(above, noise=0.1, confirm=2).voting
     assert voting is not None and (voting.share, voting.confirm) == (0.1, 2)
     assert Model(above).voting is None
-
-
-def test_columns_are_checked() -> None:
-    fitted = LogisticRegression().fit(pd.DataFrame(X, columns=["a"]), [0, 0, 1, 1])
-    Model(fitted).check_columns(pd.DataFrame(X, columns=["a"]))
-    with pytest.raises(ValueError, match="lacks 'a'"):
-        Model(fitted).check_columns(pd.DataFrame(X, columns=["b"]))
 
 
 def test_answers_given_elsewhere_are_read() -> None:

@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 from acex.arrays import Rows, row_wise_advice
 from acex.errors import ModelFailed
 from acex.models.adapters import adapted, as_numeric, as_predict, known_labels, no_labels
-from acex.models.fit_check import refuse_misfit
 from acex.models.http import HttpModel
 from acex.models.labels import (
     Predict,
@@ -103,11 +102,6 @@ class Model:
         return model if isinstance(model, HttpModel) and model.token_prices is not None else None
 
     @property
-    def gives_labels(self) -> bool:
-        """Does the model return labels, as far as is known? Otherwise it returns numbers."""
-        return self.no_labels is None
-
-    @property
     def labels_by_name(self) -> dict[Label, Label]:
         """The label of each class name."""
         return {name: label for label, name in self.class_names.items()}
@@ -129,10 +123,6 @@ class Model:
         name = self.name or "model"
         return name if self.version is None else f"{name}@{self.version}"
 
-    def check_columns(self, data: Rows, outcomes: Any = None) -> None:
-        """Raise ValueError when the model was fitted with other columns than data has, or a column is the outcome."""
-        refuse_misfit(self.wrapped, data, outcomes)
-
     def to_labels(self, values: Any) -> Any:
         """The values with class names replaced by the labels that they stand for; None stays None."""
         return unworded(values, self.labels_by_name)
@@ -143,7 +133,7 @@ class Model:
         Raises:
             ValueError: they are not one answer per row, or not labels of this model.
         """
-        as_answers = as_labels if self.gives_labels and not has_fractions(answers) else as_numbers
+        as_answers = as_labels if self.no_labels is None and not has_fractions(answers) else as_numbers
         labels = as_answers(self.to_labels(answers), n)
         if self.labels is not None and (unknown := [label for label in labels if label not in self.labels]):
             raise ValueError(f"{unknown[0]!r} is not a label of the model; its labels are {listed(self.labels)}")
@@ -175,7 +165,7 @@ class Model:
     def _checked_predict(self) -> Predict:
         if self._adapted is None:
             return _refuse_query
-        return as_predict(self._adapted, self.scores) if self.gives_labels else self._predict_numbers
+        return as_predict(self._adapted, self.scores) if self.no_labels is None else self._predict_numbers
 
     @cached_property
     def _predict_numbers(self) -> Predict:
