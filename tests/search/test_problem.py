@@ -119,7 +119,7 @@ def test_a_history_is_a_value() -> None:
     history = answered(p, 5)
     more = history.with_answer(Query(p.projected[-1], "row"), True)
     assert (len(history.queries), len(more.queries)) == (5, 6)
-    assert more.until(5).hits == history.hits
+    assert more.only(np.arange(5)).hits == history.hits
     assert more.is_hit[-1] and key(p.projected[-1]) in more.asked
 
 

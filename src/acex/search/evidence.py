@@ -193,8 +193,6 @@ def in_common(S: FloatArray, T: FloatArray) -> FloatArray:
 
     min(a, b) = (a + b - |a - b|) / 2, which also holds for the net columns.
     """
-    if len(T) == 0:
-        return np.zeros((len(S), 0))
     return np.asarray((np.abs(S).sum(axis=1)[:, None] + np.abs(T).sum(axis=1) - cdist(S, T, "cityblock")) / 2)
 
 

@@ -128,7 +128,7 @@ class Feasible(Strategy):
         rounds = [q.round for q in history.queries]
         for round_ in range(rounds[-1], count):
             start = rounds.index(round_) if round_ in rounds else len(rounds)
-            found = _found(problem, history.until(start), round_) if round_ else ()
+            found = _found(problem, history.only(np.arange(start)), round_) if round_ else ()
             if len(found) < round_:
                 break  # the round before found nothing different
             # The first counterfactual gets two shares of the budget, each further one a share.

@@ -116,10 +116,6 @@ class History:
         queries, hits = (*self.queries, query), (*self.hits, bool(hit))
         return replace(self, queries=queries, hits=hits, odds=(*self.odds, *more))
 
-    def until(self, n: int) -> History:
-        """The first n queries."""
-        return self.only(np.arange(min(n, len(self.queries))))
-
     def only(self, positions: IntArray) -> History:
         """The queries at these positions."""
         chosen: dict[str, Any] = {}

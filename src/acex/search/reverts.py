@@ -80,7 +80,7 @@ class Reverts:
         reverted and costs less than the counterfactual; otherwise all features that are tied to them are reverted.
         """
         region, x = self.problem.region, self.problem.factual
-        if not region.has_equalities or not len(X):
+        if not any(rule.equalities for rule in region.rules) or not len(X):
             return X
         reverted, forbidden = (x == X) & (x != of), ~region.contains(X)
         moved, together = region.snap(X), np.where(reverted @ region.tied, x, X)

@@ -154,11 +154,6 @@ class Region:
         X = self._snapped(np.atleast_2d(X))
         return X if self._solver is None else self._solver(X)
 
-    @property
-    def has_equalities(self) -> bool:
-        """Is there a rule that says what is equal?"""
-        return self._solver is not None
-
     @cached_property
     def tied(self) -> BoolArray:
         """Which features are tied to each other by equalities, directly or through others, (d, d)."""
