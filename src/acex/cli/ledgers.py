@@ -345,8 +345,7 @@ def audit(
 
 def _form(book: acex.Ledger, model: str) -> dict[str, Any]:
     """The form in which the model's rows were sent; only their columns if all were imported."""
-    settings = [json.loads(text) for text in book.tables.explanations(model)["settings"]]
-    forms = [s["form"] for s in settings if "form" in s]
+    forms = [settings["form"] for settings in settings_of(book, model) if "form" in settings]
     if forms:
         return dict(forms[-1])
     return {"columns": list(book.account(model).features or ()) or None, "dtypes": None, "array_dtype": None}

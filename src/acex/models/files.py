@@ -76,7 +76,6 @@ def load_model(spec: str | os.PathLike[str], *, allow_pickle: bool = False) -> A
             f"model as .skops or .onnx.",
             stacklevel=2,
         )
-    if kind in PICKLES:
         _look_in_current_folder()  # for functions and classes of the caller's own modules
     content = path.read_bytes()  # read once, so that the hash is that of the loaded model
     try:

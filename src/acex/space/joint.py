@@ -20,7 +20,7 @@ way, `ROUNDS` times, and no error is learnt from them. A missing category is one
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -219,8 +219,7 @@ class JointModel:
         out = cls(basis, mean, per, y.mean(axis=0), slopes, spreads, widening, np.zeros(0))
         off = out._off(y, y - errors, spreads * wider, basis.gaps_without(reference))
         off[:, : len(basis.numbers)][basis.missing(reference)] = 0.0
-        own = _together(off)
-        return cls(basis, mean, per, y.mean(axis=0), slopes, spreads, widening, own)
+        return replace(out, own=_together(off))
 
     def off(self, X: FloatArray) -> FloatArray:
         """How many deviations each feature of `basis.features` is from what is expected of it, (n, f)."""

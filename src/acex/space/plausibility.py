@@ -12,7 +12,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from acex.space.scale import Scale
 from acex.values import is_count, is_finite, listed
 
 Kind: TypeAlias = Literal["joint", "lof"]
-KINDS = ("joint", "lof")
 
 MOST_ROWS = 10_000  # the fit compares rows with each other; a sample of this size is as good
 USUAL = 0.98  # share of the reference above the threshold of -1.5: about as many new rows pass as with "lof"
@@ -52,8 +51,8 @@ class Plausibility:
             raise ValueError(f"threshold must be a negative number such as -1.5, got {self.threshold!r}.")
         if not (self.neighbours is None or is_count(self.neighbours)):
             raise ValueError(f"neighbours must be a whole number of at least 1, got {self.neighbours!r}.")
-        if not (self.kind is None or self.kind in KINDS):
-            raise ValueError(f"kind must be one of {listed(KINDS)}, or None, got {self.kind!r}.")
+        if not (self.kind is None or self.kind in get_args(Kind)):
+            raise ValueError(f"kind must be one of {listed(get_args(Kind))}, or None, got {self.kind!r}.")
         only_lof = self.neighbours is not None or self.scale is not None
         if only_lof and self.kind == "joint":
             raise ValueError("neighbours and scale belong to kind='lof'; kind='joint' has no such settings.")
