@@ -253,18 +253,16 @@ class Options:
 
     def settings(self, space: Space) -> dict[str, Any]:
         """The recorded options in plain values, by the names of the space's columns."""
-        plain = {f.name: _plain(getattr(self, f.name)) for f in fields(self) if BY_NAME[f.name].recorded}
+        plain = {f.name: getattr(self, f.name) for f in fields(self) if BY_NAME[f.name].recorded}
         for name in ("ranges", "values"):
             by_index = space.by_index(name, getattr(self, name))
             plain[name] = {space.names[j]: [_limit(v) for v in wanted] for j, wanted in by_index.items()}
         return plain | {
+            "target": self.target.described,
+            "strategy": self.strategy.described,
             "cost": self.cost_or_default.described,
             "rules": [rule for rule in self.rules if isinstance(rule, str)],
         }
-
-
-def _plain(value: Any) -> Any:
-    return getattr(value, "described", value)
 
 
 def _limit(value: Any) -> Any:

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
@@ -24,7 +23,7 @@ from acex.engine.explanation import Explanation
 from acex.engine.pool import Lessons, points_of
 from acex.errors import LedgerFailed, OutOfStep
 from acex.ledger import Answer, Ask, BaseLedger, Question
-from acex.ledger.row_keys import as_vote, canonical, canonical_text, next_result, row_values, without_vote
+from acex.ledger.row_keys import as_vote, canonical, canonical_text, next_result, now_text, row_values, without_vote
 from acex.models.labels import unworded
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy, factual_label, factual_lead, judged
@@ -368,7 +367,7 @@ class Session:
         query, question, answer = round_.queries[i], round_.questions[i], round_.answers[round_.forms[i]]
         paid = int(round_.forms[i] in self.box.sent and round_.forms[i] not in round_.forms[:i])
         before = self._past.asks.get(len(self.steps))
-        at = datetime.now(UTC).isoformat(timespec="microseconds") if before is None else before.answered_at
+        at = now_text() if before is None else before.answered_at
         step = Step(
             position=len(self.steps),
             row=row,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from datetime import UTC, datetime
 
 from sqlalchemy import (
     BigInteger,
@@ -27,6 +26,7 @@ from sqlalchemy import (
 
 from acex._version import __version__
 from acex.errors import LedgerFailed
+from acex.ledger.row_keys import now_text
 from acex.values import listed
 
 metadata = MetaData()
@@ -271,8 +271,7 @@ def migrate(connection: Connection) -> None:
 
 
 def _add_version(connection: Connection, version: int) -> None:
-    now = datetime.now(UTC).isoformat(timespec="microseconds")
-    connection.execute(versions.insert().values(version=version, acex=__version__, migrated_at=now))
+    connection.execute(versions.insert().values(version=version, acex=__version__, migrated_at=now_text()))
 
 
 def _create_identity(connection: Connection) -> None:
