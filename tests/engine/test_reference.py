@@ -8,7 +8,7 @@ import pytest
 
 from acex import Plausibility
 from acex.engine.reference import VISIBLE, Reference
-from acex.space.cost import Cost
+from acex.options import Options
 from acex.space.space import Space
 from acex.values import fingerprint
 
@@ -21,7 +21,7 @@ def reference(outcomes: list[str] | None = None) -> Reference:
 
 def test_a_few_very_large_values_do_not_make_small_steps_invisible() -> None:
     r = reference()
-    region = r.problem(r.space, r.points[0], kind="joint", cost=Cost()).region
+    region = r.problem(r.space, r.points[0], Options()).region
     assert r.scale.deviations[0] > 1e4
     seen = region.snap(np.array([[0.5, 0.0]]))  # far below VISIBLE standard deviations
     assert seen[0, 0] == pytest.approx(0.5) and VISIBLE * r.scale.deviations[0] > 100
@@ -31,7 +31,7 @@ def test_invisible_steps_of_a_column_that_is_mostly_constant_are_undone() -> Non
     amounts = np.where(np.arange(100) % 10 == 0, np.linspace(0.5, 99.37, 100), 0.0)  # no interquartile range
     data = pd.DataFrame({"amount": amounts, "other": np.linspace(0, 1, 100)})
     r = Reference.of(data, None, Space.infer(data, grid={"amount": None}), Plausibility())
-    region = r.problem(r.space, np.array([0.0, 0.5]), kind="joint", cost=Cost()).region
+    region = r.problem(r.space, np.array([0.0, 0.5]), Options()).region
     step = VISIBLE * amounts.std()
     assert region.snap(np.array([[0.4 * step, 0.5], [2 * step, 0.5]]))[:, 0] == pytest.approx([0.0, 2 * step], abs=1e-2)
 

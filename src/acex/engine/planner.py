@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from acex._version import __version__
-from acex.arrays import FloatArray, Rows
+from acex.arrays import Rows
 from acex.engine.blackbox import BlackBox
 from acex.engine.explanation import Explanation
 from acex.engine.pool import Lessons, Pool
@@ -129,7 +129,7 @@ class Planner:
         if len(encoded) != 1:
             raise ValueError(f"x must be one row, got {len(encoded)}.")
         reference = self.reference.seen_in(space)
-        problem = self._problem(space, encoded[0], options, rules)
+        problem = reference.problem(space, encoded[0], options, rules)
         functions, remarks = self._fingerprint_of_functions(options, problem)
         row = space.frame(problem.factual[None]).iloc[0]
         ignored = {
@@ -156,19 +156,6 @@ class Planner:
         )
         return plan, problem
 
-    def _problem(self, space: Space, factual: FloatArray, options: Options, rules: tuple[Any, ...]) -> Problem:
-        return self.reference.seen_in(space).problem(
-            space,
-            factual,
-            ranges=options.ranges,
-            values=options.values,
-            rules=rules,
-            cost=options.cost_or_default,
-            max_changes=options.max_changes,
-            kind=options.strategy.default_plausibility,
-            small_steps=not options.strategy.limits_changes,
-        )
-
     def _relaxed(self, x: Rows, options: Options, problem: Problem) -> dict[str, Problem]:
         """The problem without each option that limits it, by the name of the option."""
         out = {} if problem.density is None else {"plausibility": replace(problem, density=None)}
@@ -178,7 +165,7 @@ class Planner:
                 _, space, rules = self.check(without)
                 # The codes of the space stay as they are: it has been widened by ranges and values.
                 space = problem.region.space if name in ("ranges", "values") else space.reaching(x)[0]
-                out[name] = self._problem(space, problem.factual, without, rules)
+                out[name] = self.reference.seen_in(space).problem(space, problem.factual, without, rules)
         return out
 
     def _preference(self, options: Options, space: Space) -> Preference | None:

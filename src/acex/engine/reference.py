@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from acex.arrays import FloatArray, Rows, one_blas_thread
+from acex.options import Options
 from acex.plan.target import Target
 from acex.search.hints import as_outcomes, outcome_model
 from acex.search.problem import Hint, Problem
-from acex.space.cost import Cost
 from acex.space.feature import MISSING_CODE
 from acex.space.plausibility import Density, Kind, Plausibility
 from acex.space.region import Region
@@ -143,42 +143,30 @@ class Reference:
         if foreign := [o for o in self.outcomes or () if isinstance(o, bool) or not is_finite(o)]:
             raise ValueError(f"outcomes must be numbers, as the answers of the model are, got {foreign[0]!r}.")
 
-    def problem(
-        self,
-        space: Space,
-        factual: FloatArray,
-        *,
-        kind: Kind,
-        cost: Cost,
-        ranges: Mapping[Any, Any] | None = None,
-        values: Mapping[Any, Any] | None = None,
-        rules: Any = (),
-        max_changes: int | None = None,
-        small_steps: bool = False,
-    ) -> Problem:
+    def problem(self, space: Space, factual: FloatArray, options: Options, rules: Any = ()) -> Problem:
         """What a search for one factual, (d,), has to know.
 
         Args:
             space: that of the reference, with the options for this row.
-            kind: of the plausibility filter, where the settings leave it open.
-            ranges, values, rules, max_changes: see `Region.of`.
-            small_steps: may a counterfactual have steps too small to be visible?
+            rules: those of the options, as rules over this space.
         """
+        strategy = options.strategy
         region = Region.of(
             space,
             factual,
-            ranges=ranges,
-            values=values,
+            ranges=options.ranges,
+            values=options.values,
             constant=self.scale.deviations == 0,
             rules=rules,
-            min_step=None if small_steps else self._min_step,
-            max_changes=max_changes,
+            min_step=self._min_step if strategy.limits_changes else None,
+            max_changes=options.max_changes,
             middle=self.scale.middle,
         )
-        if small_steps and (space.is_gap(factual) & region.movable).any():
+        if not strategy.limits_changes and (space.is_gap(factual) & region.movable).any():
             raise ValueError("ranges or values ask for a value in place of a gap, which needs strategy 'feasible'.")
-        function = cost.function(space, self.scale, factual)
-        return Problem(region, function, self.scale, self.points, self.density(kind), self.quantiles)
+        function = options.cost_or_default.function(space, self.scale, factual)
+        density = self.density(strategy.default_plausibility)
+        return Problem(region, function, self.scale, self.points, density, self.quantiles)
 
     @cached_property
     def _min_step(self) -> FloatArray:
