@@ -123,7 +123,7 @@ class Plan:
 
 
 def _current(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a record by their present names."""
+    """The settings of a record by their present names, those that an earlier version did not have at their defaults."""
     written = {name: value for name, value in settings.items() if name not in ("form", "known_labels")}
     for old, new in (("labels", "outcomes"), ("pool", "share_answers"), ("constraint", "functions")):
         if old in written:
@@ -131,4 +131,5 @@ def _current(settings: Mapping[str, Any]) -> dict[str, Any]:
     if "cost" not in written:
         names = (("beta", "beta"), ("category_cost", "per_category"), ("change_cost", "per_change"))
         written["cost"] = {new: written.pop(old, None) for old, new in names}
-    return written
+    usual = {"model_id": "", "target": None, "budget": 0, "count": 1, "seed": 0, "queries_per_round": 1}
+    return written | {name: value for name, value in usual.items() if name not in written}
