@@ -96,14 +96,16 @@ def test_few_rows_get_a_remark() -> None:
     assert "few_rows" not in codes(explained())
 
 
-@pytest.mark.parametrize("value", [9_999_999, -9_999_999])
-def test_a_value_far_from_all_others_gets_a_warning(value: int) -> None:
+@pytest.mark.parametrize(("value", "n"), [(9_999_999, 2), (-9_999_999, 2), (-9_999_999, 80)])
+def test_a_value_far_from_all_others_gets_a_warning(value: int, n: int) -> None:
     rng = np.random.default_rng(0)
     rows = pd.DataFrame({"income": rng.lognormal(7, 1.5, 400).round(), "debt": rng.gamma(3, 900, 400).round()})
     rows["rare"] = (np.arange(400) % 150 == 0).astype(int)
+    rows["always"] = 7
+    rows["mostly 24"] = np.where(np.arange(400) % 5 == 0, 1, 24 + rows["rare"])
     model = lambda rows: rows["income"] - 1.5 * rows["debt"] > 0  # noqa: E731
     assert acex.explain(model, rows.iloc[0], rows, budget=4).warnings == ()
-    rows.loc[[10, 20], "income"] = value
+    rows.loc[10 : 10 + n - 1, "income"] = value
     [warning] = acex.explain(model, rows.iloc[0], rows, budget=4).warnings
     assert warning.code == "outliers" and str(value)[:4] in str(warning) and warning.columns == ("income",)
     frozen = acex.Space.infer(rows).adjust(freeze=["income"])

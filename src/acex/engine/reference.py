@@ -191,10 +191,12 @@ class Reference:
 
 
 def _far_off(x: FloatArray) -> float | None:
-    """The value, of (n,), farthest from the others, if 1% of the values make the deviation ten times as large."""
+    """The value, of (n,), farthest from the others, if it or 1% of the values make the deviation ten times as large."""
     x = x[x != MISSING_CODE]
-    if len(x) < ENOUGH_ROWS:
+    if len(x) < ENOUGH_ROWS or np.ptp(x) == 0:
         return None
-    apart = np.abs(x - np.median(x))
-    inner = x[apart <= np.sort(apart)[-1 - max(len(x) // 100, 1)]]
-    return float(x[apart.argmax()]) if 0 < FAR_OFF * inner.std() < x.std() else None
+    apart, few = np.abs(x - np.median(x)), max(len(x) // 100, 1)
+    farthest = float(x[apart.argmax()])  # such as 99999 for a gap, in any number of rows
+    inner = x[(apart <= np.sort(apart)[-1 - few]) & (x != farthest)]
+    varies = (x == farthest).sum() <= few or np.ptp(np.quantile(inner, [0.25, 0.75])) > 0
+    return farthest if varies and 0 < FAR_OFF * inner.std() < x.std() else None
