@@ -169,6 +169,7 @@ def few_values(values: pd.Series[Any], step: float) -> tuple[float, ...]:
 def _numbers(values: pd.Series[Any]) -> tuple[FloatArray, int]:
     """The numbers, (n,), and how many decimal digits their dtype holds for sure."""
     dtype: Any = getattr(values.dtype, "numpy_dtype", values.dtype)
+    dtype = getattr(dtype, "subtype", dtype)  # of a sparse column
     precision = int(np.finfo(dtype).precision) if dtype.kind == "f" else 15
     return values.to_numpy(dtype=np.float64), precision
 

@@ -601,8 +601,6 @@ def inferring(
 def infer_feature(name: str, column: pd.Series[Any]) -> Feature:
     """The feature whose values these are, none of which is missing; see `Space.infer`."""
     _refuse_missing(name, column)
-    if isinstance(column.dtype, pd.SparseDtype):
-        raise ValueError(f"{name!r}: holds sparse values ({column.dtype}). Convert them: .sparse.to_dense().")
     _refuse_infinite(name, column)
     for kind in reversed(KINDS.values()):
         feature = kind.infer(name, column)
