@@ -14,6 +14,7 @@ from pandas.testing import assert_frame_equal
 import acex
 from acex import Date, Region, Space
 from acex.cli.flags import allowed_values, limits
+from acex.space.rules import Rule
 from acex.space.schema import read_schema, schema_text, with_schema
 
 RNG = np.random.default_rng(0)
@@ -58,6 +59,30 @@ def test_dates_are_counted_as_finely_as_the_data_are() -> None:
 def test_months_and_days_that_could_be_exchanged_are_categories() -> None:
     [feature] = Space.infer(pd.DataFrame({"day": ["01/02/2012", "03/04/2012"] * 10})).features
     assert type(feature) is acex.Nominal
+
+
+@pytest.mark.parametrize("rule", ["", "end - start == days"])
+def test_days_between_two_dates_are_kept(rule: str) -> None:
+    days, start = RNG.integers(1, 60, 200), RNG.integers(0, 700, 200)
+    data = pd.DataFrame({"start": DAYS[0] + pd.to_timedelta(start, "D"), "days": days})
+    data["end"] = data["start"] + pd.to_timedelta(days, "D")
+    space = Space.infer(data, relations=not rule)
+    assert space.relations == (() if rule else ("end == start + days",))
+    row = data[data["days"] < 30].iloc[0]
+    rules = [rule] if rule else []
+    e = acex.explain(lambda rows: rows["days"] > 40, row, data, space=space, rules=rules, target=True, budget=12)
+    assert e.outcome == "found"
+    assert ((e.trace["end"] - e.trace["start"]).dt.days == e.trace["days"]).all()
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [("hours + 1 == day", "dates with a time, which cannot be used"), ("day == 3", "expected a date")],
+)
+def test_a_date_that_cannot_be_counted_in_days_is_refused_in_arithmetic(rule: str, message: str) -> None:
+    data = pd.DataFrame({"day": MOMENTS["datetime64[ns]"], "hours": MOMENTS["hours"]})
+    with pytest.raises(ValueError, match=message):
+        Rule.of(rule, Space.infer(data))
 
 
 def test_durations_are_refused_with_the_way_out() -> None:
@@ -105,7 +130,7 @@ def test_a_date_beyond_the_data_widens_the_range() -> None:
 
 
 def test_dates_in_a_schema(tmp_path: Path) -> None:
-    data = pd.DataFrame({"day": MOMENTS["german texts"], "x": np.arange(60.0)})
+    data = pd.DataFrame({"day": MOMENTS["german texts"], "x": np.arange(60.0) % 7})
     space = Space.infer(data)
     (tmp_path / "s.toml").write_text(schema_text(space))
     assert with_schema(data, read_schema(tmp_path / "s.toml"))[1] == space

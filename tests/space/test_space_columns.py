@@ -108,10 +108,17 @@ def test_a_column_that_is_no_feature_is_named(column: Any, message: str) -> None
         Space.infer(pd.DataFrame({"c": pd.Series(column)}))
 
 
-def test_a_column_of_identifiers_is_refused() -> None:
-    names = [f"person {i}" for i in range(150)]
-    with pytest.raises(ValueError, match="'who'"):
-        Space.infer(pd.DataFrame({"who": names}))
+@pytest.mark.parametrize(
+    ("form", "advice"),
+    [
+        *(("person {}", "'who'.* Drop the column"), ("0{} Munich", "'who'.* Drop the column")),
+        *(("${},950", "numbers"), ("{}.5%", "numbers"), ("EUR {}", "Drop the column"), ("-{}.5 kg", "numbers")),
+    ],
+)
+def test_a_column_of_identifiers_is_refused(form: str, advice: str) -> None:
+    with pytest.raises(ValueError, match=advice) as caught:
+        Space.infer(pd.DataFrame({"who": [form.format(i) for i in range(150)]}))
+    assert ("convert it to numbers" in str(caught.value)) == (advice == "numbers")
 
 
 @pytest.mark.parametrize(

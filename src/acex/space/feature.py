@@ -81,6 +81,11 @@ class Feature:
             object.__setattr__(self, name, value)
 
     @property
+    def is_counted(self) -> bool:
+        """Can relations and rules calculate with the codes: numbers, and dates that are counted in days?"""
+        return self.is_number
+
+    @property
     def kind(self) -> str:
         """What files call the kind."""
         return type(self).__name__.lower()

@@ -25,6 +25,7 @@ from acex.space.grid import Grid, digits_of, few_values, readable_digits, shows_
 from acex.values import did_you_mean, is_count, is_finite, is_hashable, is_missing, listed, plain, readable
 
 LARGEST_EXACT_INTEGER = 2**53  # beyond it a float no longer tells neighbouring integers apart
+LIKE_A_NUMBER = re.compile(r"[-+]?[^\w\s.,]?\s?[-+]?\d[\d,' ]*(\.\d+)?\s?([^\w\s]|[a-zA-Z]{1,3})?")  # $1,200 and 12.5 %
 DECIMAL_COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?")  # 3,5 and 1.250,75
 MOST_CODES = 100  # different texts, or different numbers in an id column; more are names, not categories
 ENOUGH_IDS = 20  # different values, before a column is believed to identify rows
@@ -352,9 +353,10 @@ class Nominal(Categorical):
         ):
             what = f"{name!r}: {len(values)} different texts in {len(column)} rows look like an identifier"
             dates = f"name the format of its dates (--date '{name}=%d/%m/%y'), " if LIKE_A_DATE.match(values[0]) else ""
+            numbers = "convert it to numbers, " if LIKE_A_NUMBER.fullmatch(values[0]) else ""
             raise ValueError(
                 f"{what}. Drop the column (in the shell --drop {name!r}, or --id-column {name!r} if it names rows), "
-                f"{dates}or declare it as acex.Nominal({name!r}, (...))."
+                f"{dates}{numbers}or declare it as acex.Nominal({name!r}, (...))."
             )
         return cls(name, tuple(sorted(values)))
 
@@ -435,6 +437,10 @@ class Date(Feature):
         if not (is_text if self.form else types.is_datetime64_any_dtype(dtype)):
             hint = " For texts name their format, such as form = '%Y-%m-%d'." if is_text else ""
             raise ValueError(f"{self.name!r}: declared Date, but the column in data is {dtype}.{hint}")
+
+    @property
+    def is_counted(self) -> bool:
+        return self.step == "D"
 
     @cached_property
     def low(self) -> float:

@@ -46,10 +46,10 @@ def mine(space: Space, X: FloatArray) -> list[MinedRule]:
     X = X[~space.is_gap(X).any(axis=1)]
     if len(X) < FEWEST:
         return []
-    numbers = [j for j, f in enumerate(space.features) if f.is_number and np.ptp(X[:, j]) > 0]
-    some = numbers[:MOST_NUMBERS]
+    counted = [j for j, f in enumerate(space.features) if f.is_counted and np.ptp(X[:, j]) > 0]
+    some = [j for j in counted if space.features[j].is_number][:MOST_NUMBERS]
     found: list[MinedRule] = []
-    for text, rows, column in [*_equal(space, X, numbers), *_ordered(space, X, some), *_implied(space, X, some)]:
+    for text, rows, column in [*_equal(space, X, counted), *_ordered(space, X, some), *_implied(space, X, some)]:
         rule = Rule.of(text, space)
         if not rule.holds(X, X[0]).all():
             continue
@@ -61,9 +61,9 @@ def mine(space: Space, X: FloatArray) -> list[MinedRule]:
     return sorted(found, key=lambda m: -m.surprise)
 
 
-def _equal(space: Space, X: FloatArray, numbers: list[int]) -> Iterator[tuple[str, int, int]]:
+def _equal(space: Space, X: FloatArray, counted: list[int]) -> Iterator[tuple[str, int, int]]:
     """Sums, constant multiples and products: text, rows, and a column of it."""
-    for text in find_relations([space.names[j] for j in numbers], X[:, numbers]):
+    for text in find_relations([space.names[j] for j in counted], X[:, counted]):
         yield text, len(X), Rule.of(text, space).equalities[0].columns[0]
 
 

@@ -7,6 +7,7 @@
 
 A rule is a comparison, or several with `and`, `or`, `not` and parentheses; `if ... then ...` makes it conditional.
 There are + - * / and the functions sum, mean, min, max, abs; abs(a - b) <= 0.1 says that two numbers are nearly equal.
+Dates without a time count days: end == start + days.
 A column whose name is no plain word stands in backticks, a category in quotes. The last two forms say which categories
 a row may go to from the factual's.
 
@@ -247,6 +248,8 @@ class Formula:
     def sides(self, a: ast.expr, b: ast.expr, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Both sides of a comparison: numbers, or codes of categories or dates."""
         left, right = self._category_column(a), self._category_column(b)
+        if self._token(a) is None or self._token(b) is None:  # days in arithmetic: end == start + days
+            left, right = (None if j is None or self.space.features[j].is_counted else j for j in (left, right))
         if left is not None and right is not None and self._are_dates(left, right):
             return X[:, left], X[:, right]
         if left is not None:
@@ -327,8 +330,9 @@ class Formula:
         if token.text not in self.places:
             known = f"there are {listed(self.places)}.{did_you_mean(token.text, self.places)}"
             raise self._wrong(f"{token.text!r} is not a feature; {known}", node)
-        if not self.space.features[self.places[token.text]].is_number:
-            raise self._wrong(f"{token.text!r} holds categories, which cannot be used in arithmetic", node)
+        if not (feature := self.space.features[self.places[token.text]]).is_counted:
+            what = "dates with a time" if isinstance(feature, Date) else "categories"
+            raise self._wrong(f"{token.text!r} holds {what}, which cannot be used in arithmetic", node)
         return X[:, self.places[token.text]]
 
 

@@ -284,9 +284,9 @@ class Space:
         return space.with_relations(frame) if relations else space
 
     def with_relations(self, frame: pd.DataFrame) -> Space:
-        """The same space with the relations of its inferred numbers in this table; identifiers are left out."""
+        """The same space with the relations of its inferred numbers and days in this table, without identifiers."""
         rows = frame[is_complete(frame)] if self.missing == "drop" else frame
-        use = [j for j, f in enumerate(self.features) if f.is_number and not f.frozen and f.name in self.inferred]
+        use = [j for j, f in enumerate(self.features) if f.is_counted and not f.frozen and f.name in self.inferred]
         if not use:
             return self
         X = np.column_stack([self.held[j].codes(rows.iloc[:, j]) for j in use])
