@@ -285,7 +285,15 @@ def test_other_failures_get_no_such_advice() -> None:
 
 @pytest.mark.parametrize(
     ("label", "others"),
-    [(False, ["True"]), ("False", [True]), (0, ["1"]), ("0", [1, 2]), (np.bool_(False), ["TRUE"]), (0, ["yes"])],
+    [
+        (False, ["True"]),
+        ("False", [True]),
+        (0, ["1"]),
+        ("0", [1, 2]),
+        (np.bool_(False), ["TRUE"]),
+        (0, ["yes"]),
+        (False, [7]),
+    ],
 )
 def test_labels_of_another_type_are_refused_at_the_first_answer(label: Any, others: list[Any]) -> None:
     with pytest.raises(ValueError, match="target"):

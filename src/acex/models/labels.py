@@ -129,9 +129,13 @@ def as_scores(scored: Scored, n: int) -> list[list[tuple[Label, float]]]:
 def refuse_other_kind(what: str, labels: Sequence[Label], label: Label) -> None:
     """Raise when these labels are texts and the model returns numbers or Booleans, or the reverse: "1" is not 1.
 
-    One answer is enough: a model that answers False never answers "True".
+    One answer is enough: a model that answers False never answers "True" or 7.
     """
-    if labels and not any(isinstance(other, str) == isinstance(label, str) for other in labels):
+    possible = (
+        isinstance(other, str) == isinstance(label, str) and (not isinstance(label, bool) or other in (False, True))
+        for other in labels
+    )
+    if labels and not any(possible):
         raise ValueError(f"{what} {labels[0]!r} is of another type than the model's labels, such as {label!r}.")
 
 
