@@ -133,8 +133,9 @@ class Reference:
         outcomes = list(dict.fromkeys(self.outcomes or words))
         one_sided = len(outcomes) == 1 and type(outcomes[0]) in {type(word) for word in words}
         if not (any(o in words for o in outcomes) or (one_sided and not all_words)):
+            what = "outcomes" if all_words else "target and outcomes"
             raise ValueError(
-                f"outcomes must be labels of the model: expected some of {list(words)}, got only {outcomes[:12]}."
+                f"{what} must be labels of the model: expected some of {list(words)}, got only {outcomes[:12]}."
                 f"{did_you_mean(words[0] if words else None, outcomes)}"
             )
 
