@@ -39,9 +39,9 @@ def test_invisible_steps_of_a_column_that_is_mostly_constant_are_undone() -> Non
 def test_outcomes_have_to_be_labels_of_the_model() -> None:
     r = reference(["good", "bad"] * 50)
     r.refuse_foreign_outcomes(["good", "bad"])
-    with pytest.raises(ValueError, match="^outcomes must be"):
+    with pytest.raises(ValueError, match=r"^outcomes must be"):
         r.refuse_foreign_outcomes(["yes", "no"])
-    with pytest.raises(ValueError, match="^target and outcomes must be.* Did you mean 'good'"):
+    with pytest.raises(ValueError, match=r"^target and outcomes must be.* Did you mean 'good'"):
         r.refuse_foreign_outcomes(["god"], all_words=False)
     with pytest.raises(ValueError, match="outcomes"):
         r.refuse_outcomes_that_are_no_numbers()
