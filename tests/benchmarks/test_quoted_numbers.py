@@ -276,8 +276,13 @@ def looked_ahead(choice: str) -> list[str]:
 
 def other_belief(method: str, help_: str) -> list[str]:
     """Mean log cost of a belief against revision 6, with its standard error."""
-    compared, out = pd.read_csv(RESULTS / "beliefs.csv").query("help == @help_"), []
-    for budget in ("J5", "J10", "J15", "J30", "J60"):
+    return against_revision_6(pd.read_csv(RESULTS / "beliefs.csv").query("help == @help_"), method)
+
+
+def against_revision_6(compared: pd.DataFrame, method: str) -> list[str]:
+    """Mean log cost of a method against revision 6 at each budget, with its standard error."""
+    out = []
+    for budget in (name for name in ("J5", "J10", "J15", "J30", "J60") if name in compared):
         J = compared.pivot(index=["data", "row"], columns="method", values=budget)
         difference = np.log((J[method] / J["revision 6"]).dropna().to_numpy())
         out.append(f"{difference.mean():+.2f} ({difference.std() / len(difference) ** 0.5:.2f})")
@@ -291,6 +296,14 @@ SENTENCES: list[tuple[str, str, Callable[[], Sequence[Any]]]] = [
         "With the whole budget the first is missed on {}, the second on {}; with defaults, which stop early, on {} "
         "and {}. The median of the changes is more than 1.5 times that of the best known on {}.",
         lambda: (*unprepared("whole budget"), *unprepared("defaults"), many_changes()),
+    ),
+    *(
+        (
+            "docs/research.md",
+            f"| {words} | {{}} | {{}} | {{}} | {{}} |",
+            lambda words=words: against_revision_6(pd.read_csv(RESULTS / "optimism.csv"), words),
+        )
+        for words in ("slope", "slope, not for rows", "level and slope, not for rows")
     ),
     *(
         ("docs/research.md", f"| {words} | {{}} | {{}} |", lambda choice=choice: looked_ahead(choice))
