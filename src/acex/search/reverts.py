@@ -2,10 +2,9 @@
 
 A change is not needed if the point without it is allowed, plausible and still a hit: that point costs less and replaces
 the counterfactual. Where an equality ties features together (total == a + b), the total moves along, or all of them are
-reverted. A change is
-*needed* if the point without it was a miss, in this or another search, or cannot replace the counterfactual: it is not
-allowed, not plausible, less robust than the margin, or no longer different from a cheaper counterfactual. All of this
-follows from the history, so a search that is resumed marks and asks the same.
+reverted. A change is *needed* if the point without it was a miss, in this or another search, or cannot replace the
+counterfactual: it is not allowed, not plausible, less robust than the margin, or no longer different from a cheaper
+counterfactual. All of this follows from the history, so a search that is resumed marks and asks the same.
 
 The last queries of a budget are reserved for these checks: as many as there are changes to check and a few more (at
 most a share `SPARE` of the budget), but not more than a share `RESERVED`. Until then a search asks what it would ask
