@@ -215,7 +215,8 @@ def _of_method(method: Any) -> ProbabilityModel:
 def _no_labels(package: str, objective: Any) -> str:
     return (
         f"This {package} model was trained for {objective!r}: it does not return labels. Use a target for numbers, "
-        f"such as target=acex.AtLeast(0.5), or pass a function that decides: lambda rows: model.predict(rows) > 0.5."
+        f"such as target=acex.AtLeast(0.5) (in the shell --target-range 0.5..), or pass a function that decides: "
+        f"lambda rows: model.predict(rows) > 0.5."
     )
 
 

@@ -196,7 +196,7 @@ class OnnxModel:
         if not labels:
             self.no_labels = (
                 "This ONNX model returns one number per row and has no output for labels (text or whole numbers). Use "
-                "a target for numbers, such as target=acex.AtLeast(0.5)."
+                "a target for numbers, such as target=acex.AtLeast(0.5) (in the shell --target-range 0.5..)."
             )
 
     def __reduce__(self) -> tuple[type[OnnxModel], tuple[bytes], dict[str, Any]]:

@@ -36,8 +36,8 @@ def as_labels(answer: Any, n: int) -> list[Label]:
             raise ValueError(f"got {label!r}, which is not a label: it contains an unpaired surrogate")
         if is_fraction(label):
             raise ValueError(
-                f"got {label!r}, which is a score, not a label; use a target such as target=acex.AtLeast(0.5), or turn "
-                f"scores into labels first: lambda rows: score(rows) > 0.5"
+                f"got {label!r}, which is a score, not a label; use a target such as target=acex.AtLeast(0.5) (in the "
+                f"shell --target-range 0.5..), or turn scores into labels first: lambda rows: score(rows) > 0.5"
             )
     return labels
 
