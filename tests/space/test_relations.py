@@ -90,6 +90,20 @@ def shares(digits: int, noise: float = 0.0) -> dict[str, Any]:
         (lambda a, b, c: {"delta": a - 25, "square": (a - 25) ** 2}, ["square == delta * delta"]),
         (lambda a, b, c: {"gain": b - 15.5, "sales": a, "margin": (b - 15.5) / a}, ["gain == sales * margin"]),
         (lambda a, b, c: {"weight": c, "height": a, "bmi": c / a**2}, ["weight == height * height * bmi"]),
+        (
+            lambda a, b, c: {"weight": 4 * c, "cm": 150 + a, "bmi": (40_000 * c / (150 + a) ** 2).round(1)},
+            ["abs(bmi - 10000 * weight / cm / cm) <= 0.05"],
+        ),
+        (
+            lambda a, b, c: {"debt": 100 * b, "income": 50 + a, "ratio": (b * 100 / (50 + a)).round(2)},
+            ["abs(ratio - debt / income) <= 0.005"],
+        ),
+        (lambda a, b, c: {"n": a, "price": c, "net": (0.9 * a * c).round(2)}, ["abs(net - 0.9 * n * price) <= 0.005"]),
+        (lambda a, b, c: {"x": c - 9, "y": b - 15, "xy": ((c - 9) * (b - 15)).round(1)}, ["abs(xy - x * y) <= 0.05"]),
+        (lambda a, b, c: {"r": c, "area": (np.pi * c**2).round(1)}, ["abs(area - 3.141594 * r * r) <= 0.05"]),
+        (lambda a, b, c: {"mpg": 9 + c, "litres": (235.2 / (9 + c)).round(1)}, ["abs(litres - 235.2 / mpg) <= 0.05"]),
+        (lambda a, b, c: {"a": a, "b": 1 + b, "c": (a / (1 + b)).round(1) + (np.arange(N) == 7)}, []),
+        (lambda a, b, c: {"a": a, "b": b, "zero": 0 * c, "ab": (a * b * c).round()}, []),
         (lambda a, b, c: shares(1), ["abs(sum(sand, silt, clay) - 100) <= 0.1"]),
         (lambda a, b, c: shares(0), ["abs(sum(sand, silt, clay) - 100) <= 1"]),
         (lambda a, b, c: shares(1, noise=0.5), []),
@@ -153,6 +167,27 @@ def test_what_was_rounded_is_kept_within_rounding() -> None:
     assert (np.abs(e.trace[["sand", "silt", "clay"]].sum(axis=1) - 100) <= 0.1 + 1e-9).all()
     assert (e.trace[["sand", "silt", "clay"]].round(1) == e.trace[["sand", "silt", "clay"]]).all(axis=None)
     assert "abs(sum(sand, silt, clay) - 100) <= 0.1" in " ".join(map(str, e.remarks))
+
+
+def test_a_rounded_ratio_moves_with_its_parts() -> None:
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"debt": 10 * rng.integers(0, 4000, N), "income": 1000 * rng.integers(20, 120, N)})
+    data["ratio"] = (data["debt"] / data["income"]).round(2)
+    for freeze in ([], ["income"]):
+        e = acex.explain(
+            lambda rows: rows["ratio"] < 0.3,
+            data[data["ratio"] > 0.4].iloc[0],
+            data,
+            target=True,
+            freeze=freeze,
+            budget=20,
+        )
+        asked = e.trace.iloc[1:]
+        assert e.outcome == "found" and "debt" in set(e.changes["feature"])
+        assert np.allclose(asked["ratio"], (asked["debt"] / asked["income"]), rtol=0, atol=0.005 + 1e-9)
+        assert (asked["ratio"] == asked["ratio"].round(2)).all() and (asked[["debt", "income"]] % 10 == 0).all(
+            axis=None
+        )
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,15 @@
 A relation holds in every known row, and shuffling a column would break it. All columns that are linear in columns
 before them are found by one QR decomposition; a product is a sum of logarithms of absolute values. What holds only
 because columns were rounded is found in the same way: abs(gross - 1.19 * net) <= 0.005, abs(sum(sand, clay, lime) -
-100) <= 0.1. The limit is the largest deviation known, which must not exceed what rounding each of the columns explains.
+100) <= 0.1; and by trial where a rounded column is a product or quotient of two: abs(bmi - w / h / h) <= 0.05. The
+limit is the largest deviation known, which must not exceed what rounding each of the columns explains.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import product
 from math import lgamma
 
 import numpy as np
@@ -31,6 +33,7 @@ SIMPLE, MOST_ROUGH = 4, 3  # digits of a simple weight, and columns in a relatio
 LONG_SUM = 3  # columns, above which a sum is written with sum()
 MOST_DECIMALS, COARSE = 4, 0.15  # of columns that were rounded: decimals, and the largest unit in their deviations
 SIGNIFICANT = 6.0  # standard errors of a weight that is not zero
+POWERS, MOST_FACTORS = (-1, 1, -2), 60  # of the second factor of rounded products, and columns that are tried
 
 
 def is_close(a: FloatArray, b: FloatArray) -> BoolArray:
@@ -71,7 +74,8 @@ def find_relations(names: Sequence[str], X: FloatArray) -> list[str]:
             found[tuple(columns)] = _written(words, X, columns, powers, constant / least, is_product=True)
     follow = [max(columns) for columns, text in found.items() if text]
     rest = np.delete(np.arange(len(words)), follow)
-    return [*(text for text in found.values() if text), *_rounded([words[j] for j in rest], X[:, rest])]
+    words, X = [words[j] for j in rest], X[:, rest]
+    return [*(text for text in found.values() if text), *_rounded(words, X), *_rounded_products(words, X)]
 
 
 def _linear(X: FloatArray) -> Iterator[tuple[IntArray, FloatArray, float]]:
@@ -123,9 +127,8 @@ def _written(
 
 def _rounded(words: list[str], X: FloatArray) -> Iterator[str]:
     """Linear relations that hold but for rounding, as rules."""
-    units, spread = np.array([_unit(x) for x in X.T]), X.std(axis=0)
-    use = np.flatnonzero((units > 0) & (units < COARSE * spread))
-    words, X, units, spread = [words[j] for j in use], X[:, use], units[use], spread[use]
+    (use, units), spread = _finely_rounded(X), X.std(axis=0)
+    words, X, spread = [words[j] for j in use], X[:, use], spread[use]
     if X.shape[1] < 2 or len(X) < ROWS_PER_TERM * X.shape[1]:
         return
     Z = (X - X.mean(axis=0)) / spread / np.sqrt(len(X))
@@ -179,6 +182,66 @@ def _written_rounded(
         right = _sum([*words[:i], *words[i + 1 :]], factors, last)
         return f"abs({words[i]} - {right if ' + ' not in right and ' - ' not in right else f'({right})'}) {end}"
     return None
+
+
+def _rounded_products(words: list[str], X: FloatArray) -> Iterator[str]:
+    """Columns that are products or quotients of two others but for rounding, as rules; the closest come first."""
+    (targets, units), d = _finely_rounded(X), X.shape[1]
+    if not len(targets) or d > MOST_FACTORS:
+        return
+    factors, some = np.column_stack([X, np.ones(len(X))]), slice(None, None, max(len(X) // FEWEST, 1))
+    likely = []
+    for power, i in product(POWERS, range(d + 1)):
+        with np.errstate(all="ignore"):  # what is divided by zero equals nothing
+            values = (factors[some, i, None] * X[some] ** power)[:, :, None]
+            low, high = _factor_limits(X[some][:, None, targets], values, units)
+        for k, at in np.argwhere(low <= high):
+            j, is_linear = int(targets[at]), power == 1 and i == d  # which was looked for before
+            if j not in (i, k) and not is_linear and (power != 1 or k >= i):
+                columns, powers = ([i, int(k)], [1, power]) if i < d else ([int(k)], [power])
+                likely.append((units[at] / np.median(np.abs(X[:, j])), j, units[at], columns, powers))
+    found: set[frozenset[int]] = set()
+    follow: set[int] = set()
+    for _, j, unit, columns, powers in sorted(likely):
+        if j not in follow and frozenset([j, *columns]) not in found:
+            factor = _rounded_factor(X[:, j], X[:, columns], np.array(powers, dtype=float), unit)
+            if factor is not None:
+                found.add(frozenset([j, *columns]))
+                follow.add(j)
+                right = _product([words[column] for column in columns], list(map(str, powers)), factor)
+                yield f"abs({words[j]} - {right}) <= {number_text(unit / 2)}"
+
+
+def _rounded_factor(x: FloatArray, factors: FloatArray, powers: FloatArray, unit: float) -> str | None:
+    """The factor of a product of powers of columns, (n, k), that numbers, (n,), in multiples of the unit are; or None.
+
+    None also if it may be chance.
+    """
+    if (factors == 0)[:, powers < 0].any():
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low, high = _factor_limits(x, np.prod(factors**powers, axis=1), unit)
+    if not (np.isfinite([low, high]).all() and low <= high and low * high > 0):
+        return None
+    logs = np.log(np.maximum(np.abs(factors), 1 / LARGEST)) * np.abs(powers) * np.median(np.abs(x)) / unit
+    kept, broken = np.array([_chance_of(np.floor(column)) for column in logs.T]).T
+    if kept.max() > np.log(CHANCE) or broken.max() < SURPRISE:
+        return None
+    middle = float(low + high) / 2
+    return number_text(middle, float(high - low) / 2 / abs(middle))
+
+
+def _factor_limits(x: FloatArray, values: FloatArray, units: FloatArray | float) -> tuple[FloatArray, FloatArray]:
+    """Between which factors all numbers, (n, ...), are that times the values, (n, ...), rounded to units."""
+    x, values, rounding = np.where(values < 0, -x, x), np.abs(values), units * (0.5 + ROUGHLY)
+    return ((x - rounding) / values).max(axis=0), ((x + rounding) / values).min(axis=0)
+
+
+def _finely_rounded(X: FloatArray) -> tuple[IntArray, FloatArray]:
+    """The columns that were rounded to units much smaller than their spread, and these units."""
+    units = np.array([_unit(x) for x in X.T])
+    use = np.flatnonzero((units > 0) & (units < COARSE * X.std(axis=0)))
+    return use, units[use]
 
 
 def _unit(x: FloatArray) -> float:
