@@ -25,6 +25,8 @@ MOMENTS = {
     "hours": pd.Series(pd.date_range("2012-01-01 03:00", periods=60, freq="h")),
     "milliseconds": pd.Series(pd.date_range("2012-01-01", periods=60, freq="123ms")),
     "with a zone": pd.Series(pd.date_range("2012-03-20", periods=60, freq="h", tz="Europe/Zurich")),
+    "days with a zone": pd.Series(pd.date_range("2012-03-01", periods=60, freq="D", tz="Europe/Zurich")),
+    "days with an offset": pd.Series(pd.to_datetime(DAYS.strftime("%Y-%m-%dT00:00:00-03:30"))),
     "iso texts": pd.Series(DAYS.strftime("%Y-%m-%d")),
     "german texts": pd.Series(DAYS.strftime("%d.%m.%Y"), dtype=object),
     "american texts": pd.Series(DAYS.strftime("%m/%d/%Y"), dtype="string"),
@@ -53,6 +55,7 @@ def test_dates_are_a_kind_of_their_own_and_come_back_as_they_were(name: str) -> 
 def test_dates_are_counted_as_finely_as_the_data_are() -> None:
     steps = {name: Space.infer(pd.DataFrame({"day": values})).features[0].step for name, values in MOMENTS.items()}  # type: ignore[attr-defined]
     assert steps["datetime64[ns]"] == steps["iso texts"] == "D"
+    assert steps["days with a zone"] == steps["days with an offset"] == "D"  # also across a change of the clock
     assert (steps["hours"], steps["milliseconds"], steps["texts with a time"]) == ("h", "ms", "min")
 
 
@@ -83,6 +86,20 @@ def test_a_date_that_cannot_be_counted_in_days_is_refused_in_arithmetic(rule: st
     data = pd.DataFrame({"day": MOMENTS["datetime64[ns]"], "hours": MOMENTS["hours"]})
     with pytest.raises(ValueError, match=message):
         Rule.of(rule, Space.infer(data))
+
+
+def test_days_of_a_time_zone_stay_days() -> None:
+    day = MOMENTS["days with a zone"]
+    data = pd.DataFrame({"day": day, "x": RNG.normal(size=60)})
+    limits = {"day": ("2012-03-05", pd.Timestamp("2012-04-20", tz="Europe/Zurich"))}
+    e = acex.explain(
+        lambda rows: rows["day"] >= pd.Timestamp("2012-04-10", tz="Europe/Zurich"),
+        data.iloc[5], data, target=True, ranges=limits, freeze=["x"], budget=20, plausibility=None,
+    )  # fmt: skip
+    assert e.outcome == "found" and e.trace["day"].max() <= limits["day"][1]
+    assert (e.trace["day"].dt.hour == 0).all() and e.trace["day"].dtype == day.dtype
+    back = acex.Explanation.from_json(e.to_json())
+    assert_frame_equal(back.counterfactuals, e.counterfactuals)
 
 
 def test_durations_are_refused_with_the_way_out() -> None:

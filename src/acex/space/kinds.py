@@ -367,12 +367,14 @@ class Date(Feature):
     """A day, or a moment of it, from `first` to `last`, counted in steps of `step`.
 
     `form` says how the column writes it: "" as dates of pandas, "date" as Python's, or as text such as "%d.%m.%Y".
+    `zone` is the time zone of days, which begin at midnight there; other moments with a zone are counted in UTC.
     """
 
     first: Any
     last: Any
     step: TimeUnit = field(default="D", kw_only=True)
     form: str = field(default="", kw_only=True)
+    zone: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -426,11 +428,13 @@ class Date(Feature):
     def _from(cls, name: str, column: pd.Series[Any], form: str) -> Self:
         if form:
             column = pd.to_datetime(column, format=None if form == "date" else form)
+        zone = ""
         if column.dt.tz is not None:
-            column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+            zone = _zone_of_days(column)
+            column = column.dt.tz_convert(zone or "UTC").dt.tz_localize(None)
         moments = column.to_numpy().astype("M8[us]").astype("i8")
         step = next(unit for unit in UNITS if (moments % MICROSECONDS[unit] == 0).all())
-        return cls(name, column.min(), column.max(), step=step, form=form)
+        return cls(name, column.min(), column.max(), step=step, form=form, zone=zone)
 
     def check(self, dtype: Any) -> None:
         is_text = types.is_object_dtype(dtype) or types.is_string_dtype(dtype)
@@ -466,7 +470,7 @@ class Date(Feature):
             parsed = None
         if parsed is None or is_missing(parsed):
             raise ValueError(f"{self.name!r}: expected a date such as '2026-11-30', got {plain(value)!r}.")
-        return parsed if parsed.tz is None else parsed.tz_convert("UTC").tz_localize(None)
+        return parsed if parsed.tz is None else parsed.tz_convert(self.zone or "UTC").tz_localize(None)
 
     def _moment(self, code: float) -> Any:
         return ZERO + pd.Timedelta(round(code) * MICROSECONDS[self.step], unit="us")
@@ -498,8 +502,26 @@ class Date(Feature):
             return super().decode(x, dtype)
         moments = pd.Series([self._moment(code) for code in x.tolist()])
         if isinstance(dtype, pd.DatetimeTZDtype):
-            return moments.dt.tz_localize("UTC").astype(dtype)
+            return _in_zone(moments, self.zone).astype(dtype)
         return moments.astype(dtype or "datetime64[us]")
+
+
+def _zone_of_days(column: pd.Series[Any]) -> str:
+    """The time zone in which all of these moments with a zone are midnights; "" if they are not, or are so in UTC."""
+    zone, local = str(column.dt.tz), column.dt.tz_localize(None)
+    if (local != local.dt.normalize()).any() or (column.dt.tz_convert("UTC").dt.hour == 0).all():
+        return ""
+    try:
+        return zone if (_in_zone(local, zone) == column).all() else ""
+    except (KeyError, ValueError):  # the zone has no name
+        return ""
+
+
+def _in_zone(moments: pd.Series[Any], zone: str) -> pd.Series[Any]:
+    """Local times as moments of this time zone; of an hour that occurs twice the first, after a gap the next."""
+    is_first = np.ones(len(moments), dtype=bool)
+    localized: pd.Series[Any] = moments.dt.tz_localize(zone or "UTC", ambiguous=is_first, nonexistent="shift_forward")
+    return localized
 
 
 def identifies_rows(name: str, n_different: int, n_rows: int) -> bool:
