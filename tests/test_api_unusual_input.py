@@ -295,3 +295,31 @@ def test_a_target_that_only_looks_like_a_label_stops_at_the_first_answer() -> No
     with pytest.raises(ValueError, match=r"target True.*'False'"):
         acex.explain(texts, data.iloc[0], data, target=True)
     assert asked == [1]
+
+
+def as_labels(rows: Any) -> Any:
+    return (rows["a"] + rows["b"] > 1).map({True: "yes", False: "no"})
+
+
+def as_probabilities(rows: Any) -> Any:
+    yes = (rows["a"] + rows["b"] > 1).astype(float)
+    return pd.DataFrame({"yes": 0.8 * yes + 0.1, "no": 0.9 - 0.8 * yes})
+
+
+@pytest.mark.parametrize(
+    ("answer", "scores"),
+    [(as_labels, False), (lambda rows: as_labels(rows).to_frame(), False), (as_probabilities, True)],
+)
+def test_an_answer_of_pandas_may_have_the_rows_in_another_order(answer: Any, scores: bool) -> None:
+    data = pd.DataFrame(np.random.default_rng(0).normal(size=(200, 2)).round(2), columns=["a", "b"])
+
+    def shuffled(rows: Any) -> Any:
+        assert isinstance(rows, pd.DataFrame)
+        return answer(rows).sample(frac=1, random_state=len(rows))
+
+    e = acex.explain(
+        acex.Model(shuffled, scores=scores), data[as_labels(data) == "no"].iloc[0], data, target="yes", budget=20,
+        queries_per_round=8, rules=[lambda rows: (rows["a"] < 2).sample(frac=1, random_state=0)],
+    )  # fmt: skip
+    assert e.outcome == "found" and len(e.trace) > 8 and (e.trace["a"] < 2).all()
+    assert e.trace["label"].tolist() == as_labels(e.trace).tolist()

@@ -1,4 +1,4 @@
-"""Types of arrays and rows, samples and different rows, BLAS on one thread, advice on functions written for one row."""
+"""Types of arrays and rows, samples and different rows, answers of functions of rows, BLAS on one thread."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
@@ -41,6 +42,15 @@ def row_wise_advice(came: Any) -> str:
         " It looks like a function of one row, and it is called with a table of rows: let it work on whole columns, or "
         "pass lambda rows: [f(row) for _, row in rows.iterrows()], for arrays lambda rows: [f(row) for row in rows]."
     )
+
+
+def in_order(answer: Any, rows: Rows) -> Any:
+    """The answer of a function of rows; in their order, if it is of pandas and has their index in another order."""
+    index, wanted = getattr(answer, "index", None), getattr(rows, "index", None)
+    if not (isinstance(index, pd.Index) and isinstance(wanted, pd.Index)) or index.equals(wanted):
+        return answer
+    is_permuted = len(index) == len(wanted) and index.is_unique and bool(index.isin(wanted).all())
+    return answer.loc[wanted] if is_permuted else answer
 
 
 def rows_at(rows: Rows, places: Any) -> Rows:
