@@ -55,7 +55,7 @@ def found() -> Explanation:
 def outcomes() -> dict[str, Explanation]:
     missed = explain(lambda rows: ["bad"] * len(rows), budget=4)
     made = {"found": found(), "budget_spent": missed, "already_target": explain(target="bad")}
-    ends = {"unlikely": "settled", "exhausted": "exhausted"}
+    ends = {"unlikely": "settled", "exhausted": "exhausted", "unfinished": "unfinished"}
     return made | {o: ended(missed, outcome=o, stopped_by=s) for o, s in ends.items()}
 
 

@@ -89,7 +89,7 @@ def test_explanations_of_version_2_can_be_shown_and_gone_on_with(tmp_path: Path)
         assert not [remark for remark in e.remarks if "older" in remark.text]
         assert "approved" in e.to_html()
         so_far = load_explanation(ledger, stopped["id"])
-        assert (so_far.outcome, so_far.n_queries, len(so_far.trace)) == ("budget_spent", 5, 5)
+        assert (so_far.outcome, so_far.n_queries, len(so_far.trace)) == ("unfinished", 5, 5)
         assert "has not ended, and 1 of its rows wait for a label" in so_far.remarks[0].text
         assert (ledger.explanation(ended["id"]).seen_at_end, ledger.explanation(stopped["id"]).seen_at_end) == (7, None)
         # A row that its owner left behind may be claimed.

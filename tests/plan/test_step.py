@@ -28,7 +28,7 @@ def test_the_factual_is_no_hit_also_where_it_has_the_label_wanted() -> None:
     steps = in_order([step(0, "yes", 0)], Target.of("yes"))
     assert not steps[0].hit
     assert Ending.so_far(steps, Target.of("yes")).outcome == "already_target"
-    assert Ending.so_far(in_order([step(0, "no", 0)], Target.of("yes")), Target.of("yes")).outcome == "budget_spent"
+    assert Ending.so_far(in_order([step(0, "no", 0)], Target.of("yes")), Target.of("yes")).outcome == "unfinished"
 
 
 def test_notes_of_earlier_versions_are_read() -> None:

@@ -38,7 +38,7 @@ SECTIONS = [
 # -- one file, closed in itself -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("outcome", ["found", "already_target", "budget_spent", "unlikely", "exhausted"])
+@pytest.mark.parametrize("outcome", ["found", "already_target", "budget_spent", "unlikely", "exhausted", "unfinished"])
 def test_every_outcome_opens_with_a_sentence_and_has_its_sections(outcome: str) -> None:
     e = outcomes()[outcome]
     page = Page(e.to_html())

@@ -35,6 +35,7 @@ OUTCOMES: dict[str, Outcome] = {  # without a counterfactual, by what stopped th
     "time": "time_spent",
     "settled": "unlikely",
     "exhausted": "exhausted",
+    "unfinished": "unfinished",
 }
 STATED = (
     *("stopped_by", "affinities", "robustness", "improvement_odds"),

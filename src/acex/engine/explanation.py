@@ -55,6 +55,7 @@ NOTHING_FOUND = {
     "unlikely": "A hit became too unlikely to continue.",
     "exhausted": "Every plausible point within the constraints was asked.",
     "failed": "The row could not be explained.",
+    "unfinished": "No counterfactual was found so far; the search has not ended.",
 }
 ADVICE = {  # where no option alone is in the way
     "budget_spent": "Raise budget, {outcomes}unfreeze features, or relax ranges, values and rules.",
@@ -167,7 +168,7 @@ class Explanation:
 
     @property
     def outcome(self) -> Outcome:
-        """ "found", "already_target", "budget_spent", "time_spent", "unlikely", "exhausted" or "failed"."""
+        """ "found", "already_target", "budget_spent", "time_spent", "unlikely", "exhausted", "failed" or "unfinished"."""
         return self.ending.outcome
 
     @property
@@ -175,7 +176,7 @@ class Explanation:
         """Why the search ended.
 
         "budget": used up, or too little left to check a cheaper answer; "time"; "settled": ten more queries are
-        unlikely to save 5%; "exhausted": there is no allowed row left to ask.
+        unlikely to save 5%; "exhausted": there is no allowed row left to ask; "unfinished": it has not ended.
         """
         return self.ending.stopped_by
 

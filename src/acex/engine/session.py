@@ -477,7 +477,7 @@ class Session:
             raise ValueError("There is no answer yet, not even to the row itself.")
         searches = self._searches(search)
         found = [(each, i) for each in searches.values() for i in range(len(each.counterfactuals))]
-        outcome, stopped_by = self._end or ("budget_spent", "budget")
+        outcome, stopped_by = self._end or ("unfinished", "unfinished")
         has_robustness = self._strategy.margin is not None or (
             self._end is not None and not self.plan.settings["scores"]
         )

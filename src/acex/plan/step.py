@@ -15,8 +15,10 @@ from typing import Any, Literal, TypeAlias
 from acex.plan.target import Scores, Target
 from acex.values import Label, Remark
 
-Outcome: TypeAlias = Literal["found", "already_target", "budget_spent", "time_spent", "unlikely", "exhausted", "failed"]
-StoppedBy: TypeAlias = Literal["budget", "time", "settled", "exhausted"]
+Outcome: TypeAlias = Literal[
+    "found", "already_target", "budget_spent", "time_spent", "unlikely", "exhausted", "failed", "unfinished"
+]
+StoppedBy: TypeAlias = Literal["budget", "time", "settled", "exhausted", "unfinished"]
 NOTE_FIELDS_BEFORE_0_3 = {"hope": "max_p_hit", "chance": "p_hit"}  # names in ledgers of 0.1 and 0.2
 MOST_SURE = 0.999  # shown for a probability closer to 1
 
@@ -194,9 +196,9 @@ class Ending:
         """What follows from these steps alone: the cheapest counterfactual is the answer."""
         best = min(leading(steps), key=lambda s: s.cost, default=None)
         if best is not None:
-            return cls("found", counterfactuals=(best.position,))
+            return cls("found", "unfinished", (best.position,))
         met = bool(steps) and target.is_met(factual_label(steps, target))
-        return cls("already_target", stopped_by="settled") if met else cls("budget_spent")
+        return cls("already_target", "settled") if met else cls("unfinished", "unfinished")
 
     def sureness(self, i: int = 0) -> str:
         """How sure it is that counterfactual number i is a hit, in words; empty without noise."""

@@ -48,6 +48,7 @@ STOPPED = {
     "time": "The time limit was reached.",
     "settled": "The search stopped because ten more queries were unlikely to save 5% of the cost.",
     "exhausted": "There was no allowed row left to ask.",
+    "unfinished": "The search has not ended.",
 }
 
 

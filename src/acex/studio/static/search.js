@@ -23,6 +23,7 @@ const REASONS = {
   time_spent: "The time was over before a row was decided as wanted.",
   unlikely: "Within these rules, a row that is decided as wanted has become very unlikely.",
   exhausted: "Every row that these rules allow was asked.",
+  unfinished: "None of the rows asked so far was decided as wanted.",
 };
 // What relaxes a rule, by the option that it comes from.
 const RELAX = {
