@@ -80,11 +80,15 @@ def shares(digits: int, noise: float = 0.0) -> dict[str, Any]:
         ),
         (
             lambda a, b, c: {"age": a, "born": 85 - a - b % 2, "square": a**2},
-            ["square == age * age", "abs(born - (84 - age)) <= 1"],
+            ["square == age * age", "abs(born - (84.5 - age)) <= 0.5"],
         ),
         (
             lambda a, b, c: {"square": c**2, "root": c, "half": c**2 / 2},
             ["half == 0.5 * square", "square == root * root"],
+        ),
+        (
+            lambda a, b, c: {"n": a, "price": c, "net": (a * c).round(2), "tax": (0.19 * (a * c).round(2)).round(2)},
+            ["net == n * price", "abs(tax - 0.19 * net) <= 0.005"],
         ),
         (lambda a, b, c: {"x": c, "cube": c**3, "y": a}, []),
         (lambda a, b, c: {"delta": a - 25, "square": (a - 25) ** 2}, ["square == delta * delta"]),

@@ -168,7 +168,10 @@ class Explanation:
 
     @property
     def outcome(self) -> Outcome:
-        """ "found", "already_target", "budget_spent", "time_spent", "unlikely", "exhausted", "failed" or "unfinished"."""
+        """ "found", "already_target", "failed", "unfinished", or why nothing was found.
+
+        That is "budget_spent", "time_spent", "unlikely" or "exhausted".
+        """
         return self.ending.outcome
 
     @property

@@ -72,10 +72,14 @@ def find_relations(names: Sequence[str], X: FloatArray) -> list[str]:
         # A column that follows from a sum needs no square.
         if is_simple and not found.get(tuple(columns)) and (len(at) > 2 or max(columns) not in sums):
             found[tuple(columns)] = _written(words, X, columns, powers, constant / least, is_product=True)
-    follow = [max(columns) for columns, text in found.items() if text]
-    rest = np.delete(np.arange(len(words)), follow)
-    words, X = [words[j] for j in rest], X[:, rest]
-    return [*(text for text in found.values() if text), *_rounded(words, X), *_rounded_products(words, X)]
+    follow = {max(columns) for columns, text in found.items() if text}
+    rounded: dict[int, str] = {}
+    for left_out in (follow, sums) if follow > sums else (follow,):  # others may follow from what is a product
+        rest = np.delete(np.arange(len(words)), list(left_out))
+        rounded = {int(rest[j]): text for j, text in _rounded([words[j] for j in rest], X[:, rest])} | rounded
+    rest = np.delete(np.arange(len(words)), [*follow, *rounded])
+    products = _rounded_products([words[j] for j in rest], X[:, rest])
+    return [*(text for text in found.values() if text), *rounded.values(), *products]
 
 
 def _linear(X: FloatArray) -> Iterator[tuple[IntArray, FloatArray, float]]:
@@ -125,8 +129,8 @@ def _written(
     return None
 
 
-def _rounded(words: list[str], X: FloatArray) -> Iterator[str]:
-    """Linear relations that hold but for rounding, as rules."""
+def _rounded(words: list[str], X: FloatArray) -> Iterator[tuple[int, str]]:
+    """Linear relations that hold but for rounding: a column that follows, and the rule."""
     (use, units), spread = _finely_rounded(X), X.std(axis=0)
     words, X, spread = [words[j] for j in use], X[:, use], spread[use]
     if X.shape[1] < 2 or len(X) < ROWS_PER_TERM * X.shape[1]:
@@ -149,7 +153,7 @@ def _rounded(words: list[str], X: FloatArray) -> Iterator[str]:
             own = np.append(-fitted[used] * spread[j] / spread[basis[used]], 1.0).astype(float)
             text = _written_rounded([words[k] for k in at], X[:, at], units[at], own, error[used].max())
             if text is not None:
-                yield text
+                yield int(use[j]), text
 
 
 def _written_rounded(
@@ -169,7 +173,10 @@ def _written_rounded(
             continue
         middle = (low + high) / 2
         last = "0" if low <= 0 <= high else number_text(middle, (high - low) / 2 / abs(middle))
-        limit = max(float(np.abs(values - float(last)).max()), EQUAL)
+        limit, half = float(np.abs(values - float(last)).max()), float(np.ptp(values)) / 2
+        if limit > 1.5 * half:  # values on one side of it only
+            last, limit = number_text(float(values.min()) + half), half
+        limit = max(limit, EQUAL)
         kept, broken = np.array(
             [_chance_of(np.floor(x * abs(w) / (2 * limit))) for x, w in zip(X.T, own, strict=True)]
         ).T
