@@ -23,6 +23,7 @@ from acex.plan.target import AtLeast, AtMost, Between, Labels, Measured, Relativ
         (np.int64(2), (2,)),
         (["good", "fair", "good"], ("good", "fair")),
         (np.array([1, 2]), (1, 2)),
+        (pd.Series([1, 2]), (1, 2)),
         (("a",), ("a",)),
         (True, (True,)),
     ],

@@ -14,6 +14,7 @@ from math import inf
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+import pandas as pd
 
 from acex.values import Label, did_you_mean, is_finite, is_fraction, is_missing, listed, plain, readable, spelling
 
@@ -34,7 +35,7 @@ class Target(ABC):
             return Labels()
         if isinstance(wanted, Mapping):
             return _measured(wanted)
-        several = isinstance(wanted, (Sequence, Set, np.ndarray)) and not isinstance(wanted, (str, bytes))
+        several = isinstance(wanted, (Sequence, Set, np.ndarray, pd.Series, pd.Index)) and not isinstance(wanted, (str, bytes))
         labels = tuple(plain(label) for label in (wanted if several else [wanted]))
         if any(is_missing(label) for label in labels):
             raise ValueError("target: a missing value is not a label; use None for any other than the one x has.")

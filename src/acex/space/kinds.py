@@ -192,7 +192,10 @@ class Integer(Numeric):
         if self.low != round(self.low) or self.high != round(self.high):
             raise ValueError(f"{self.name!r}: an integer's range must be whole, got {self.low!r} to {self.high!r}.")
         if max(abs(self.low), abs(self.high)) > LARGEST_EXACT_INTEGER:
-            raise ValueError(f"{self.name!r}: integers beyond 2**53 have no exact float; rescale the column.")
+            raise ValueError(
+                f"{self.name!r}: integers beyond 2**53 have no exact float; leave the column out if it identifies rows, "
+                f"otherwise rescale it."
+            )
         self._set(low=int(self.low), high=int(self.high))
 
     @classmethod
