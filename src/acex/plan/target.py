@@ -35,8 +35,10 @@ class Target(ABC):
             return Labels()
         if isinstance(wanted, Mapping):
             return _measured(wanted)
-        several = isinstance(wanted, (Sequence, Set, np.ndarray, pd.Series, pd.Index)) and not isinstance(wanted, (str, bytes))
-        labels = tuple(plain(label) for label in (wanted if several else [wanted]))
+        is_one = isinstance(wanted, (str, bytes)) or not isinstance(
+            wanted, (Sequence, Set, np.ndarray, pd.Series, pd.Index)
+        )
+        labels = tuple(plain(label) for label in ([wanted] if is_one else wanted))
         if any(is_missing(label) for label in labels):
             raise ValueError("target: a missing value is not a label; use None for any other than the one x has.")
         if not labels:

@@ -193,8 +193,8 @@ class Integer(Numeric):
             raise ValueError(f"{self.name!r}: an integer's range must be whole, got {self.low!r} to {self.high!r}.")
         if max(abs(self.low), abs(self.high)) > LARGEST_EXACT_INTEGER:
             raise ValueError(
-                f"{self.name!r}: integers beyond 2**53 have no exact float; leave the column out if it identifies rows, "
-                f"otherwise rescale it."
+                f"{self.name!r}: integers beyond 2**53 have no exact float; leave the column out if it identifies "
+                f"rows, otherwise rescale it."
             )
         self._set(low=int(self.low), high=int(self.high))
 
