@@ -17,7 +17,7 @@ from scipy.special import logit
 
 from acex.arrays import FloatArray
 from acex.search.evidence import HINT_CLIP, Evidence, Points, in_common
-from acex.search.surrogate import AT_ONCE, moderated
+from acex.search.surrogate import moderated
 from acex.space.scale import nearest
 
 REVISION = 1
@@ -94,12 +94,7 @@ def _of_points(e: Evidence, x: Points) -> Columns:
     p, context = e.problem, e.context
     distance = context.distance(x.Z)
     changed = (p.factual != x.X).sum(axis=1)
-    k = min(10, len(context.rows))
-    parts = np.array_split(x.Z, len(x) * len(context.rows) // AT_ONCE + 1)
-    nearest_rows = [nearest(np.sqrt(p.scale.metric.squared(Z, context.rows.Z)), k) for Z in parts]
-    to_rows, near = (np.concatenate(of_parts) for of_parts in zip(*nearest_rows, strict=True))
-    rows, at = np.unique(near, return_inverse=True)
-    believed = e.by_posterior(context.rows[rows])[at].reshape(near.shape)
+    to_rows, near = p.scale.metric.nearest(x.Z, context.rows.Z, min(10, len(context.rows)))
     out: Columns = {
         "distance": np.minimum(distance / context.typical, FAR),
         "log_distance": np.log(distance / context.typical + 1e-3),
@@ -109,8 +104,8 @@ def _of_points(e: Evidence, x: Points) -> Columns:
         "share_changed": changed / max(int(p.region.movable.sum()), 1),
         "largest_share": x.S.max(axis=1) / (x.S.sum(axis=1) + 1e-12),
         "to_row": np.minimum(to_rows[:, 0] / context.typical, FAR),
-        "to_third_row": np.minimum(to_rows[:, min(2, k - 1)] / context.typical, FAR),
-        "rows_around": believed.mean(axis=1),
+        "to_third_row": np.minimum(to_rows[:, min(2, near.shape[1] - 1)] / context.typical, FAR),
+        "rows_around": e.of_rows[near].mean(axis=1),
     }
     if p.hint is None:
         return out | {"hint": 0.0, "hint_rank": 0.5, "hint_share": 0.5}

@@ -20,7 +20,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import logit, ndtr, ndtri
 
 from acex.arrays import BoolArray, FloatArray, IntArray
-from acex.search.problem import History, Problem, key
+from acex.search.problem import History, Problem, keys
 from acex.search.surrogate import Hyperprior, Posterior, fit, moderated, regress
 from acex.space.feature import MISSING_CODE
 
@@ -69,7 +69,7 @@ class SearchContext:
     @cached_property
     def candidate_keys(self) -> frozenset[bytes]:
         """The keys of the candidates."""
-        return frozenset(map(key, self.candidates.X))
+        return frozenset(keys(self.candidates.X))
 
     @cached_property
     def hinted_rows(self) -> FloatArray:
@@ -155,7 +155,7 @@ class Points:
     @property
     def is_row(self) -> BoolArray:
         """Which points are reference rows moved into the region, (n,)."""
-        return np.array([key(x) in self.context.candidate_keys for x in self.X], dtype=bool)
+        return np.array([k in self.context.candidate_keys for k in keys(self.X)], dtype=bool)
 
     @cached_property
     def hint(self) -> FloatArray:
@@ -316,6 +316,11 @@ class Evidence:
     def squared(self, points: Points) -> FloatArray:
         """Squared distances between points and evidence, (n, e)."""
         return self.problem.scale.metric.squared(points.Z, self.points.Z)
+
+    @cached_property
+    def of_rows(self) -> FloatArray:
+        """P(hit) of the context's rows by the Gaussian process alone, (r,)."""
+        return self.by_posterior(self.context.rows)
 
     def by_posterior(self, points: Points) -> FloatArray:
         """P(hit) by the Gaussian process alone, with the prior that fits the evidence better, (n,)."""

@@ -32,6 +32,12 @@ def key(x: FloatArray) -> bytes:
     return (x + 0.0).tobytes()  # -0.0 and 0.0 are one value
 
 
+def keys(X: FloatArray) -> list[bytes]:
+    """The keys of points, (n, d)."""
+    raw, width = key(X), X.shape[1] * X.itemsize
+    return [raw[start : start + width] for start in range(0, len(raw), width)]
+
+
 @dataclass(frozen=True, eq=False)
 class Query:
     """One point to ask, (d,), and why.
@@ -209,11 +215,11 @@ class Problem:
         """Which points are plausible, (n,). Each point is evaluated once."""
         if self.density is None:
             return np.ones(len(X), dtype=bool)
-        keys = [key(x) for x in X]
-        new = [i for i, k in enumerate(keys) if k not in self._judged]
+        of_points = keys(X)
+        new = [i for i, k in enumerate(of_points) if k not in self._judged]
         judged = self.density.plausible(X[new], self.least_score)
-        self._judged.update(zip((keys[i] for i in new), judged.tolist(), strict=True))
-        return np.array([self._judged[k] for k in keys], dtype=bool)
+        self._judged.update(zip((of_points[i] for i in new), judged.tolist(), strict=True))
+        return np.array([self._judged[k] for k in of_points], dtype=bool)
 
     @cached_property
     def least_score(self) -> float:
@@ -222,7 +228,7 @@ class Problem:
 
     def admissible(self, X: FloatArray, asked: Collection[bytes]) -> BoolArray:
         """Which points may be asked: in the region, plausible, different, and not among those asked, (n,)."""
-        ok = np.array([key(x) not in asked for x in X], dtype=bool) & self.region.contains(X) & self.is_different(X)
+        ok = np.array([k not in asked for k in keys(X)], dtype=bool) & self.region.contains(X) & self.is_different(X)
         ok[ok] = self.plausible(X[ok])
         return ok
 
