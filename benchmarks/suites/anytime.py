@@ -150,8 +150,8 @@ def measure_outlook(job: Job, model: str, seed: int) -> list[Line]:
     lines: list[Line] = []
     for search, best in searched(s, problem, is_hit, most, job.row):
         n = len(search.history.queries)
-        if n in BUDGETS[1:] and np.isfinite(best):
-            chances = acex.Feasible().improvement_odds(problem, search.history)
+        chances = acex.Feasible().improvement_odds(problem, search.history) if n in BUDGETS[1:] else ()
+        if chances:  # none before the first hit, and where nothing cheaper may be asked
             lines.append({"queries": n, "J": best, **dict(zip(map("chance{}".format, SHARES), chances, strict=True))})
     return lines
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import log_loss, roc_auc_score
 
 from acex.arrays import FloatArray
 from acex.search import belief_inputs
@@ -285,6 +286,27 @@ def taught(data: str) -> list[str]:
     return table.rows[-1][table.header.index(data)].split(" / ")
 
 
+def added(expert: str) -> list[str]:
+    """The change of the network's log loss with another model of P(hit) beside it, with its standard error."""
+    part = pd.read_csv(RESULTS / "experts.csv").query("expert == @expert")
+    return [f"{change:+.1%} ({100 * error:.1f})" for change, error in zip(part["added"], part["error"], strict=True)]
+
+
+def odds_trained_again() -> list[str]:
+    """Log loss, trained again and in use, area under the curve in the same order, and bins that hold."""
+    searches, loss, area, hold = anytime.current("forest", 1), [], [], []
+    best = searches.groupby(["data", "row"])["best"].first().rename("best").reset_index()
+    for name in ("odds", "outlook-forest-1"):
+        stated = read(RESULTS / f"{name}.csv")
+        hold.append(str((anytime.calibration(searches, stated)["holds"] == "yes").sum()))
+        stated = stated.merge(best, on=["data", "row"])
+        for share in anytime.SHARES:
+            exists, chance = stated["best"] <= (1 - share) * stated["J"], stated[f"chance{share}"]
+            loss.append(f"{log_loss(exists, chance):.3f}")
+            area.append(f"{roc_auc_score(exists, chance):.2f}")
+    return [*loss, *area, *hold]
+
+
 def against_revision_6(compared: pd.DataFrame, method: str) -> list[str]:
     """Mean log cost of a method against revision 6 at each budget, with its standard error."""
     out = []
@@ -312,6 +334,16 @@ SENTENCES: list[tuple[str, str, Callable[[], Sequence[Any]]]] = [
         "docs/research.md",
         "diabetes {} and {}, blood {} and {} (1.05 was the goal for both)",
         lambda: (*taught("diabetes"), *taught("blood")),
+    ),
+    *(
+        ("docs/research.md", " | {} | {} | {} | {} | {} |", lambda expert=expert: added(expert))
+        for expert in pd.read_csv(RESULTS / "experts.csv")["expert"].unique()
+    ),
+    (
+        "docs/research.md",
+        "loss {} / {} / {} against {} / {} / {}, area under the ROC curve {} / {} / {} against {} / {} / {}, and "
+        "{} of 30 bins hold instead of {}.",
+        odds_trained_again,
     ),
     *(
         (
