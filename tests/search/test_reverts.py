@@ -91,6 +91,21 @@ def test_a_total_moves_along_when_one_of_its_parts_is_reverted() -> None:
         assert e.counterfactual["total"] == e.counterfactual["a"] + e.counterfactual["b"]
 
 
+def test_a_rounded_ratio_moves_along_when_a_number_that_it_follows_from_is_reverted() -> None:
+    rng = np.random.default_rng(0)
+    income = (np.exp(rng.normal(7.9, 0.5, 600)) / 10).round() * 10
+    debt = (income * rng.beta(2, 6, 600) * 3 / 10).round() * 10
+    data = pd.DataFrame({"income": income, "debt": debt, "ratio": (debt / income).round(3)})
+    data = data.assign(age=rng.integers(18, 80, 600), tickets=rng.poisson(1.2, 600))
+
+    def model(rows: pd.DataFrame) -> Any:
+        return np.where(2 * rows["ratio"] + 0.2 * rows["tickets"] - 0.0001 * rows["income"] < 0.8, "yes", "no")
+
+    for i, other in ((9, "income"), (19, "debt")):  # a small change of the other number is not needed
+        e = acex.explain(model, data.iloc[i], data, target="yes", budget=15, freeze=["age"])
+        assert set(e.changes["feature"]) == {"ratio", other}
+
+
 def test_what_equalities_tie_together_is_reverted_together() -> None:
     """Neither age nor months can be reverted alone, and the model needs neither of them."""
     rng = np.random.default_rng(3)

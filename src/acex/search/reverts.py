@@ -75,19 +75,20 @@ class Reverts:
     def _with_followers(self, X: FloatArray, of: FloatArray) -> FloatArray:
         """Points with some changes reverted, (n, d), of counterfactuals, (n, d); what must equal a sum moves along.
 
-        A point that equalities forbid is replaced by the nearest one that they allow, if that keeps these changes
-        reverted and costs less than the counterfactual; otherwise all features that are tied to them are reverted.
+        A point that equalities forbid is replaced by one in which what follows from other features moves, or by the
+        nearest one that they allow, if that keeps these changes reverted and costs less than the counterfactual;
+        otherwise all features that are tied to them are reverted.
         """
         region, x = self.problem.region, self.problem.factual
         if not any(rule.equalities for rule in region.rules) or not len(X):
             return X
         reverted, forbidden = (x == X) & (x != of), ~region.contains(X)
-        moved, together = region.snap(X), np.where(reverted @ region.tied, x, X)
-        keeps = ((moved == X) | ~reverted).all(axis=1) & (self.problem.cost(moved) < self.problem.cost(of))
-        for points, good in ((together, True), (moved, keeps)):
-            good = good & forbidden & region.contains(points) & (points != x).any(axis=1)
-            X = np.where(good[:, None], points, X)
-        return X
+        together, out = np.where(reverted @ region.tied, x, X), X
+        for points in (together, region.snap(X), region.completed(X, reverted)):  # the best comes last
+            keeps = ((points == x) | ~reverted).all(axis=1) & (self.problem.cost(points) < self.problem.cost(of))
+            good = forbidden & keeps & region.contains(points) & (points != x).any(axis=1)
+            out = np.where(good[:, None], points, out)
+        return out
 
     @cached_property
     def marks(self) -> list[Mark]:

@@ -154,6 +154,12 @@ class Region:
         X = self._snapped(np.atleast_2d(X))
         return X if self._solver is None else self._solver(X)
 
+    def completed(self, X: FloatArray, fixed: BoolArray) -> FloatArray:
+        """Points, (n, d), in which features that follow from others make up for a change; what is fixed stays, (n, d)."""
+        rounded = [e for rule in self.rules for e in rule.equalities if e.limit]
+        follow = self.following.union(*(e.formula.columns(e.left) for e in rounded))
+        return X if self._solver is None else self._solver(X, fixed, follow)
+
     @cached_property
     def tied(self) -> BoolArray:
         """Which features are tied to each other by equalities, directly or through others, (d, d)."""

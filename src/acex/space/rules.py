@@ -410,33 +410,38 @@ class EqualitySolver:
     high: FloatArray
     snap: Callable[[int, FloatArray], FloatArray]  # of feature j the nearest values that it can take, (n,)
 
-    def __call__(self, X: FloatArray) -> FloatArray:
-        """The points, (n, d), each moved if it has to be; what holds already is left as it is."""
-        X = X.copy()
+    def __call__(self, X: FloatArray, fixed: BoolArray | None = None, first: Iterable[int] = ()) -> FloatArray:
+        """The points, (n, d), each moved if it has to be; what holds already is left as it is.
+
+        Args:
+            fixed: what may not move, (n, d).
+            first: the features that are to move rather than others.
+        """
+        X, fixed = X.copy(), np.zeros(X.shape, dtype=bool) if fixed is None else fixed
         for _ in range(PASSES):
             broken = False
             for rule in self.rules:
                 bad = np.flatnonzero(~rule.holds(X, self.factual))
                 broken |= len(bad) > 0
                 for equality in rule.equalities if len(bad) else ():
-                    X[bad] = self._moved(X[bad], equality)
+                    X[bad] = self._moved(X[bad], fixed[bad], equality, first)
             if not broken:
                 break
         return X
 
-    def _moved(self, X: FloatArray, equality: Equality) -> FloatArray:
+    def _moved(self, X: FloatArray, fixed: BoolArray, equality: Equality, first: Iterable[int]) -> FloatArray:
         columns = [j for j in equality.columns if self.movable[j]]
         if not columns:
             return X
-        order = self._order(X, columns)
+        order = self._order(X, columns, np.isin(columns, list(first)))
         for turn in range(len(columns)):
             for k, j in enumerate(columns):
-                mine = np.flatnonzero((order[:, turn] == k) & equality.is_broken(X))
+                mine = np.flatnonzero((order[:, turn] == k) & ~fixed[:, j] & equality.is_broken(X))
                 if len(mine):
                     X[mine, j] = self.snap(j, np.clip(self._root(X[mine], equality, j), self.low[j], self.high[j]))
         return X
 
-    def _order(self, X: FloatArray, columns: Sequence[int]) -> IntArray:
+    def _order(self, X: FloatArray, columns: Sequence[int], is_first: BoolArray) -> IntArray:
         """In which order the columns make up for what is missing, for each point, (n, k)."""
         n, k = len(X), len(columns)
         wide = np.maximum(self.high - self.low, 1e-300)[columns]
@@ -445,6 +450,7 @@ class EqualitySolver:
         rank = np.where(moved > 0, 0.0, 1.0) + turn
         most = moved.argmax(axis=1)
         rank[np.arange(n), most] = 3.0  # what the point is about stays, if anything can
+        rank[:, is_first] = -1.0
         return np.asarray(np.argsort(rank, axis=1, kind="stable"), dtype=np.int64)
 
     def _root(self, X: FloatArray, equality: Equality, j: int) -> FloatArray:
