@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeAlias
@@ -44,8 +44,12 @@ def row_wise_advice(came: Any) -> str:
     )
 
 
-def in_order(answer: Any, rows: Rows) -> Any:
-    """The answer of a function of rows; in their order, if it is of pandas and has their index in another order."""
+def in_order(function: Callable[[Rows], Any], rows: Rows) -> Any:
+    """The answer of a function of rows; in their order, if it is of pandas and has their index in another order.
+
+    The function gets a copy: one that sorts or empties its argument changes neither the rows nor their order.
+    """
+    answer = function(rows.copy())
     index, wanted = getattr(answer, "index", None), getattr(rows, "index", None)
     if not (isinstance(index, pd.Index) and isinstance(wanted, pd.Index)) or index.equals(wanted):
         return answer

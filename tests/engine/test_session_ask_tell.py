@@ -102,3 +102,12 @@ def test_rows_come_back_in_the_form_they_were_asked_in(data: Any) -> None:
     assert canonical(back) == canonical(rows)
     if isinstance(rows, pd.DataFrame):
         pd.testing.assert_frame_equal(back, rows)
+
+
+def test_a_first_label_that_is_no_label_of_the_target_is_not_recorded(tmp_path: Path) -> None:
+    rows = session(tmp_path / "lab.db").ask()
+    for wrong in (1, " yes"):
+        with pytest.raises(ValueError, match="target"):
+            session(tmp_path / "lab.db").tell(rows, [wrong])
+    session(tmp_path / "lab.db").tell(rows, ["no"])
+    assert session(tmp_path / "lab.db").ask() is not None

@@ -6,6 +6,7 @@ import pickle
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
@@ -184,3 +185,21 @@ def test_a_model_can_be_pickled(model: Model) -> None:
     assert (copy.name, copy.labels, copy.kind) == (model.name, model.labels, model.kind)
     if model.scores or model.name == "a":
         assert copy.send(X[:1]) == model.send(X[:1])
+
+
+def test_a_model_that_sorts_its_argument_in_place_does_not_change_which_row_an_answer_belongs_to() -> None:
+    def predict(rows: pd.DataFrame) -> Any:
+        in_order = rows.sort_values("a")
+        rows.index = in_order.index
+        rows["a"] = in_order["a"]
+        return rows["a"] > 3
+
+    rows = pd.DataFrame({"a": [5, 1, 4, 2]})
+    assert Model(predict).send(rows)[0] == [True, False, True, False]
+    assert rows["a"].tolist() == [5, 1, 4, 2]
+
+
+def test_what_is_masked_in_an_answer_is_no_label() -> None:
+    model = Model(lambda rows: np.ma.masked_array([1, 0], mask=[False, True]))
+    with pytest.raises(ModelFailed, match="got None, which is not a label"):
+        model.send(pd.DataFrame({"a": [1, 2]}))

@@ -26,6 +26,7 @@ from acex.plan.target import AtLeast, AtMost, Between, Labels, Measured, Relativ
         (pd.Series([1, 2]), (1, 2)),
         (("a",), ("a",)),
         (True, (True,)),
+        ({"silver", "gold", 3, "bronze", 1}, (1, 3, "bronze", "gold", "silver")),  # in every process
     ],
 )
 def test_one_label_several_or_any_other(said: Any, wanted: Any) -> None:

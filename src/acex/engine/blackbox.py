@@ -14,6 +14,7 @@ from acex.errors import BudgetSpent, LedgerFailed, ModelFailed
 from acex.ledger import Answer, BaseLedger, Claim, Question, canonical
 from acex.models.labels import as_labels, as_numbers
 from acex.models.model import Model, Scores
+from acex.values import Label
 
 Answered: TypeAlias = tuple[list[Any], list[Scores] | None, Decimal | None]  # labels, scores, money used
 HANDED_OUT = "handed out to be asked"  # the holder of a claim that a person or another program will answer
@@ -155,10 +156,13 @@ class BlackBox:
                 f"with Ledger.abandon."
             )
 
-    def take_in(self, keys: Sequence[str], labels: Any) -> list[Answer]:
-        """Record labels of rows that were asked elsewhere: the valid answers."""
-        read = as_numbers if self._numbers else as_labels
-        return self.ledger.record(self.model_id, keys, read(labels, len(keys)))
+    def read(self, labels: Any, n: int) -> list[Label]:
+        """The labels (or numbers) of n rows that were asked elsewhere."""
+        return (as_numbers if self._numbers else as_labels)(labels, n)
+
+    def take_in(self, keys: Sequence[str], labels: Sequence[Label]) -> list[Answer]:
+        """Record what `read` gave: the valid answers."""
+        return self.ledger.record(self.model_id, keys, labels)
 
     def _send(self, rows: Rows, keys: list[str]) -> list[Answer]:
         """Answers of the model, recorded; if it fails, what was not charged is given back."""

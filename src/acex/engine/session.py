@@ -225,7 +225,10 @@ class Session:
             raise ValueError("The explanation is complete: no more labels are needed.")
         if strange:
             raise ValueError(f"{len(strange)} of the rows were not asked for, such as {strange[0]}; see ask().")
-        recorded = self.box.take_in(keys, unworded(labels, self.plan.labels_by_name))
+        read = self.box.read(unworded(labels, self.plan.labels_by_name), len(keys))
+        if not self.steps and keys:  # the factual's label: an error about it comes before it is recorded
+            self._learn(read[0])
+        recorded = self.box.take_in(keys, read)
         answers = [answer for answer in recorded if answer.row not in before]
         if self._round is not None:
             self._take(self._round, answers)

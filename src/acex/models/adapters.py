@@ -131,7 +131,7 @@ def _own_decision_rule(model: Any) -> Any:
 
 
 def _likeliest_of_function(function: Predict, rows: Rows) -> Scored:
-    answer = in_order(function(rows), rows)
+    answer = in_order(function, rows)
     if not isinstance(answer, pd.DataFrame) or answer.shape[1] < 2:
         raise ModelFailed(
             f"scores=True needs a DataFrame of probabilities with a column for each label, and the model returned "

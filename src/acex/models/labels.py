@@ -57,11 +57,13 @@ def as_numbers(answer: Any, n: int) -> list[Label]:
 
 def has_fractions(answers: Any) -> bool:
     """Is one of these answers a number that is not whole, and therefore not a label?"""
-    return np.ndim(answers) == 1 and any(is_fraction(plain(answer)) for answer in answers)
+    return np.ndim(answers) == 1 and any(is_fraction(plain(answer)) and not is_missing(answer) for answer in answers)
 
 
 def _one_per_row(answer: Any, n: int, what: str) -> list[Any]:
     is_list = isinstance(answer, Sequence) and not isinstance(answer, (str, bytes))
+    if isinstance(answer, np.ma.MaskedArray):
+        answer = np.where(np.ma.getmaskarray(answer), None, answer.data)  # a value that is masked is no answer
     if not (is_list or hasattr(answer, "__array__")):
         raise ValueError(f"expected {n} {what}, got {_quoted(answer)}")
     # In a list, numpy would turn a NaN or a number among texts into text.

@@ -147,7 +147,7 @@ class Model:
         """
         predict = self._predict_numbers if numbers else self._predict
         try:
-            answer = in_order(predict(rows), rows)
+            answer = in_order(predict, rows)
         except ModelFailed:  # an HttpModel knows what was charged
             raise
         except Exception as error:

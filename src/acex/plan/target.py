@@ -38,6 +38,8 @@ class Target(ABC):
         is_one = isinstance(wanted, (str, bytes)) or not isinstance(
             wanted, (Sequence, Set, np.ndarray, pd.Series, pd.Index)
         )
+        if isinstance(wanted, Set):  # in an order that all processes share
+            wanted = sorted(wanted, key=lambda label: (type(label).__name__, label))
         labels = tuple(plain(label) for label in ([wanted] if is_one else wanted))
         if any(is_missing(label) for label in labels):
             raise ValueError("target: a missing value is not a label; use None for any other than the one x has.")

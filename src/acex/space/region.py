@@ -155,7 +155,11 @@ class Region:
         return X if self._solver is None else self._solver(X)
 
     def completed(self, X: FloatArray, fixed: BoolArray) -> FloatArray:
-        """Points, (n, d), in which features that follow from others make up for a change; what is fixed stays, (n, d)."""
+        """Points, (n, d), moved until equalities hold: features that follow from others rather than these.
+
+        Args:
+            fixed: what may not move, (n, d).
+        """
         rounded = [e for rule in self.rules for e in rule.equalities if e.limit]
         follow = self.following.union(*(e.formula.columns(e.left) for e in rounded))
         return X if self._solver is None else self._solver(X, fixed, follow)
@@ -258,7 +262,7 @@ class Region:
         """For which points a caller's function over rows is true, (n,)."""
         try:
             rows = self.space.decode(X)
-            mask = np.asarray(in_order(function(rows), rows))
+            mask = np.asarray(in_order(function, rows))
         except Exception as error:
             if advice := row_wise_advice(error):
                 raise ValueError(f"rules: the function raised {type(error).__name__}: {error}{advice}") from error
