@@ -63,7 +63,8 @@ def has_fractions(answers: Any) -> bool:
 def _one_per_row(answer: Any, n: int, what: str) -> list[Any]:
     is_list = isinstance(answer, Sequence) and not isinstance(answer, (str, bytes))
     if isinstance(answer, np.ma.MaskedArray):
-        answer = np.where(np.ma.getmaskarray(answer), None, answer.data)  # a value that is masked is no answer
+        hidden, answer = np.ma.getmaskarray(answer), np.array(answer.data, dtype=object)
+        answer[hidden] = None  # what lies below a mask is no answer
     if not (is_list or hasattr(answer, "__array__")):
         raise ValueError(f"expected {n} {what}, got {_quoted(answer)}")
     # In a list, numpy would turn a NaN or a number among texts into text.
