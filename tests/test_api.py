@@ -391,6 +391,18 @@ def test_a_target_that_differs_from_an_answer_in_case_is_suggested() -> None:
     assert "never 'Approved'. Did you mean 'approved'?" in e.summary()
 
 
+def test_outcomes_belong_to_all_rows_those_with_gaps_included() -> None:
+    rows = pd.DataFrame({"a": np.arange(40.0), "b": [1.0, 2.0] * 20})
+    rows.loc[:9, "b"] = np.nan
+    outcomes = np.where(rows["a"] > 20, "yes", "no")
+    assert acex.Explainer(lambda table: table["a"] > 20, rows, outcomes=outcomes == "yes").remarks
+    for wrong in (outcomes[:30], outcomes[:39]):
+        with pytest.raises(ValueError, match=r"each of the 40 rows of data, the 10 with gaps included, got"):
+            acex.Explainer(lambda table: table["a"] > 20, rows, outcomes=wrong)
+    with pytest.raises(ValueError, match=r"the column itself, such as table\['b'\]"):
+        acex.Explainer(lambda table: table["a"] > 20, rows.dropna(), outcomes="b")
+
+
 def test_outcomes_in_another_order_than_the_rows_are_refused() -> None:
     model, rows, x = loan()
     outcomes = pd.Series(model(rows), index=rows.index)

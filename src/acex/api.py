@@ -161,7 +161,7 @@ class Explainer:
         if not (space is None or isinstance(space, Space)):
             raise TypeError(f"space: expected an acex.Space or None, got {type(space).__name__}.")
         wrapped = Model.of(model)
-        refuse_reordered(data, outcomes)
+        refuse_reordered(data, outcomes, "outcomes")
         space = Space.infer(data) if space is None else space
         rows, known, remarks = drop_incomplete(data, wrapped.to_labels(outcomes), space.missing)
         reference = Reference.of(rows, known, space, plausibility, seed)

@@ -272,3 +272,12 @@ def test_a_null_experiment_finds_no_difference_and_the_same_with_one_group_first
     found = first[first["measure"] == "found"]
     assert found["small"].sum() >= 3  # of 8, where chance gives less than one
     assert found["difference"].mean() < -0.1
+
+
+def test_values_with_the_index_of_the_rows_in_another_order_are_refused() -> None:
+    rows = pd.DataFrame({"a": [1, 2, 3]}, index=["x", "y", "z"])
+    sex = pd.Series(["f", "m", "m"], index=rows.index)
+    assert grouping(sex, rows).tolist() == grouping(sex.to_numpy(), rows).tolist() == ["f", "m", "m"]
+    for by in (sex.iloc[::-1], sex.iloc[::-1].to_frame("sex")):
+        with pytest.raises(ValueError, match=r"by: the index is that of X in another order\. Pass by\.loc"):
+            grouping(by, rows)

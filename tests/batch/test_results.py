@@ -50,11 +50,23 @@ def test_the_table_has_for_every_feature_what_it_is_what_it_would_be_and_the_ste
             before, after, step = (table[f"{name} {what}"][i] for what in ("before", "after", "step"))
             assert before == e.factual[name]
             if e.outcome != "found":
-                assert after is None and np.isnan(step)
+                assert pd.isna(after) and np.isnan(step)
                 continue
             assert after == e.counterfactual[name]
             steps = e.changes.set_index("feature")["step"]
             assert step == pytest.approx(steps.get(name, 0.0))
+
+
+def test_numbers_stay_numbers_where_a_row_has_no_counterfactual() -> None:
+    table = explained().table()
+    assert table["cost"].dtype == float and table["debt after"].dtype == float
+    assert table["income after"].dtype == "Int64" and table["income before"].dtype == "int64"
+    assert table.nlargest(1, "cost")["outcome"].tolist() == ["found"]
+
+
+def test_a_row_without_a_name_is_refused_before_anything_is_sent() -> None:
+    with pytest.raises(ValueError, match=r"name of 1 is missing \(first in row 2\)"):
+        explained(ROWS.set_axis(["a", "b", None, "d"]))
 
 
 def test_rows_of_an_array_have_tables_too() -> None:

@@ -18,6 +18,7 @@ import pandas as pd
 from acex.arrays import FloatArray
 from acex.engine.explanation import records
 from acex.engine.row_result import RowResult
+from acex.space.space import refuse_reordered
 from acex.values import is_missing, listed, printable
 
 if TYPE_CHECKING:
@@ -137,6 +138,7 @@ def grouping(by: By, rows: pd.DataFrame, *, redact: Collection[str] = ()) -> pd.
                 f"{listed(rows.columns)}. Columns that the model does not see can be given as values: by=table['sex']."
             )
         by = rows[wanted]
+    refuse_reordered(rows, by, "by", "X")
     if not isinstance(by, pd.DataFrame):
         by = pd.Series(by)
         by = by.to_frame("group" if by.name is None else by.name)

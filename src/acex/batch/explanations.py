@@ -30,7 +30,7 @@ from acex.ledger import BaseLedger
 from acex.options import Options
 from acex.plan.plan import Plan
 from acex.space.space import as_frame
-from acex.values import as_json, is_count, listed
+from acex.values import as_json, is_count, is_missing, listed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -64,6 +64,11 @@ class Explanations(Sequence[Explanation]):
         planner.space.encode(self._rows.iloc[:0])  # raises where columns are wrong, before anything is sent
         self._index = self._rows.index
         self._ids = [as_json(name) for name in self._index]
+        if missing := [i for i, name in enumerate(self._ids) if is_missing(name)]:
+            raise ValueError(
+                f"X: the index names the rows, and the name of {len(missing)} is missing (first in row {missing[0]}). "
+                f"X.reset_index(drop=True) numbers the rows."
+            )
         self._failed: dict[int, Explanation] = {}
         self._recent: dict[int, Explanation] = {}
         self._stored: dict[int, tuple[str, int, int]] = {}  # identity, n_queries, n_reused of those in the ledger

@@ -65,6 +65,11 @@ def _features(rows: pd.DataFrame, space: Space) -> dict[str, list[Any]]:
 
 
 def _column(values: Sequence[Any]) -> pd.Series[Any]:
-    """Values as files hold them; where some are missing the others stay as they are, so that 1500 is not 1500.0."""
-    plain = [None if is_missing(value) else as_json(value) for value in values]
-    return pd.Series(plain, dtype=object) if None in plain else pd.Series(plain, dtype=object).infer_objects()
+    """Values as files hold them; whole numbers stay whole where some are missing, so that 1500 is not 1500.0."""
+    plain = pd.Series([None if is_missing(value) else as_json(value) for value in values], dtype=object)
+    kinds = {type(value) for value in plain.dropna()}
+    if not plain.isna().any():
+        return plain.infer_objects()
+    if kinds == {int} and plain.dropna().abs().max() < 2**63:
+        return plain.astype("Int64")
+    return plain.astype(float) if kinds and kinds <= {int, float} else plain

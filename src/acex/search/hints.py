@@ -27,6 +27,8 @@ def as_outcomes(given: Any, n: int) -> list[Hashable]:
     Raises:
         ValueError: their number is wrong, or some are missing.
     """
+    if isinstance(given, str):
+        raise ValueError(f"outcomes: pass the column itself, such as table[{given!r}], not its name.")
     outcomes: list[Hashable] = np.asarray(given).tolist()
     if np.ndim(given) != 1 or len(outcomes) != n:
         raise ValueError(

@@ -722,19 +722,25 @@ def drop_incomplete(data: Rows, outcomes: Any, missing: Missing) -> tuple[Rows, 
     n = int((~complete).sum())
     counts = _counted(data if isinstance(data, pd.DataFrame) else pd.DataFrame(data))
     what = f"{n} of {len(complete)} rows of data {'has a gap and was' if n == 1 else 'have gaps and were'} left out"
-    if outcomes is not None and len(outcomes) == len(complete):
+    if outcomes is not None and np.ndim(outcomes) == 1:
+        if len(outcomes) != len(complete):
+            raise ValueError(
+                f"outcomes: expected one outcome for each of the {len(complete)} rows of data, the {n} with gaps "
+                f"included, got {len(outcomes)}."
+            )
         outcomes = [outcome for outcome, keep in zip(outcomes, complete, strict=True) if keep]
     return data[complete], outcomes, (Remark("rows_dropped", f"{what} ({counts})."),)
 
 
-def refuse_reordered(data: Rows, outcomes: Any) -> None:
-    """Raise if outcomes have the index of the rows in another order: which of both orders is meant is not clear."""
-    if not (isinstance(data, pd.DataFrame) and isinstance(outcomes, pd.Series)) or outcomes.index.equals(data.index):
+def refuse_reordered(rows: Rows, values: Any, name: str, of_rows: str = "data") -> None:
+    """Raise if values have the index of the rows in another order: which of both orders is meant is not clear."""
+    is_indexed = isinstance(rows, pd.DataFrame) and isinstance(values, (pd.Series, pd.DataFrame))
+    if not is_indexed or values.index.equals(rows.index):
         return
-    if outcomes.index.is_unique and len(outcomes) == len(data) and outcomes.index.isin(data.index).all():
+    if values.index.is_unique and len(values) == len(rows) and values.index.isin(rows.index).all():
         raise ValueError(
-            "outcomes: the index is that of data in another order. Pass outcomes.loc[data.index], or "
-            "outcomes.to_numpy() if they are in the order of the rows."
+            f"{name}: the index is that of {of_rows} in another order. Pass {name}.loc[{of_rows}.index], or "
+            f"{name}.to_numpy() if they are in the order of the rows."
         )
 
 
