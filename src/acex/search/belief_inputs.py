@@ -94,7 +94,7 @@ def _of_points(e: Evidence, x: Points) -> Columns:
     p, context = e.problem, e.context
     distance = context.distance(x.Z)
     changed = (p.factual != x.X).sum(axis=1)
-    to_rows, near = p.scale.metric.nearest(x.Z, context.rows.Z, min(10, len(context.rows)))
+    to_rows, near = nearest(np.sqrt(p.scale.metric.squared(x.Z, context.rows.Z)), min(10, len(context.rows)))
     out: Columns = {
         "distance": np.minimum(distance / context.typical, FAR),
         "log_distance": np.log(distance / context.typical + 1e-3),

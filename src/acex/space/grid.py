@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property, partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -32,34 +32,35 @@ ROWS_PER_VALUE = 3  # on average, before values are few
 REPEATS = 5  # on both sides of values left out, all together
 
 
+@cache
+def _fraction(step: float) -> tuple[float, float]:
+    """A step as two whole numbers, the second a power of ten: products and quotients of these are exact."""
+    written = Decimal(repr(float(step))).normalize()
+    power = 10 ** max(-int(written.as_tuple().exponent), 0)
+    return float(written * power), float(power)
+
+
 @dataclass(frozen=True)
 class Grid:
     """The multiples of a step; each is the float that its decimal digits stand for."""
 
     step: float
 
-    @cached_property
-    def _fraction(self) -> tuple[float, float]:
-        """The step as two whole numbers, the second a power of ten: products and quotients of these are exact."""
-        written = Decimal(repr(float(self.step))).normalize()
-        power = 10 ** max(-int(written.as_tuple().exponent), 0)
-        return float(written * power), float(power)
-
     @property
     def decimals(self) -> int:
         """Digits behind the point of its multiples."""
-        return len(f"{self._fraction[1]:.0f}") - 1
+        return len(f"{_fraction(self.step)[1]:.0f}") - 1
 
     def position(self, x: Any) -> Any:
         """Where numbers lie, counted in steps from 0: whole ones for multiples, exactly."""
-        top, bottom = self._fraction
+        top, bottom = _fraction(self.step)
         at = np.asarray(x, dtype=float) * bottom / top
         whole = np.rint(at)
         return np.where(np.abs(at - whole) <= NOISE, whole, at)
 
     def at(self, position: Any) -> Any:
         """The multiples at whole positions."""
-        top, bottom = self._fraction
+        top, bottom = _fraction(self.step)
         return position * top / bottom
 
     def nearest(self, x: FloatArray) -> FloatArray:
