@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from threading import RLock
 from typing import NamedTuple
 
@@ -45,7 +46,10 @@ class _Newest:
     X: FloatArray  # (n, d)
     Z: FloatArray  # in quantile coordinates, (n, D)
 
-    corrected: bool = False  # does a row occur more than once?
+    @cached_property
+    def corrected(self) -> bool:
+        """Does a row occur more than once?"""
+        return len(set(self.keys)) < len(self.keys)
 
     def part(self, seen: int) -> IntArray:
         """The places of the newest answers up to number `seen`; of a corrected row only its newest answer then."""
@@ -75,7 +79,7 @@ class Pool:
 
     def __init__(self, ledger: BaseLedger, model_id: str, space: Space, quantiles: Quantiles) -> None:
         self.ledger, self.model_id, self.space, self.quantiles = ledger, model_id, space, quantiles
-        self._newest = self._decoded(0, 0, [])
+        self._newest = self._decoded(0, 0)
         self._hints: dict[tuple[int, Hashable], Hint | None] = {}
         self._turn = RLock()  # a worker may have several threads
 
@@ -117,41 +121,33 @@ class Pool:
             kept = self._newest
             first = max(seen - NEWEST, 0)
             if first < kept.first or first > kept.last:  # another part of the ledger
-                self._newest = self._decoded(first, seen, self._answers(first, seen))
+                self._newest = self._decoded(first, seen)
             elif any(number not in own for number in range(kept.last + 1, seen + 1)):
-                self._newest = self._extended(kept, self._decoded(kept.last, seen, self._answers(kept.last, seen)))
+                self._newest = self._extended(kept, self._decoded(kept.last, seen))
             return self._newest
 
-    def _answers(self, after: int, up_to: int) -> list[Answer]:
-        return self.ledger.answers(self.model_id, after=after, up_to=up_to)
-
-    def _decoded(self, first: int, last: int, answers: list[Answer]) -> _Newest:
+    def _decoded(self, first: int, last: int) -> _Newest:
+        answers = self.ledger.answers(self.model_id, after=first, up_to=last) if last > first else []
         points = points_of(self.space, [answer.row for answer in answers])
         fitting = [(answer, x) for answer, x in zip(answers, points, strict=True) if x is not None]
         X = np.array([x for _, x in fitting]).reshape(-1, len(self.space))
         numbers = np.array([answer.sequence for answer, _ in fitting], dtype=int)
         answers_, keys = tuple(answer for answer, _ in fitting), tuple(key(x) for x in X)
-        return _Newest(first, last, answers_, numbers, keys, X, self.quantiles.coordinates(X), _repeats(keys))
+        return _Newest(first, last, answers_, numbers, keys, X, self.quantiles.coordinates(X))
 
     def _extended(self, old: _Newest, new: _Newest) -> _Newest:
         """Both, without answers that are too old for a search that begins now."""
         first = max(old.first, new.last - 2 * NEWEST)
         cut = int(np.searchsorted(old.numbers, first, side="right"))
-        keys = old.keys[cut:] + new.keys
         return _Newest(
             first,
             new.last,
             old.answers[cut:] + new.answers,
             np.append(old.numbers[cut:], new.numbers),
-            keys,
+            old.keys[cut:] + new.keys,
             np.vstack([old.X[cut:], new.X]),
             np.vstack([old.Z[cut:], new.Z]),
-            _repeats(keys),
         )
-
-
-def _repeats(keys: tuple[bytes, ...]) -> bool:
-    return len(set(keys)) < len(keys)
 
 
 class Lessons:
