@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from decimal import Decimal
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -81,20 +81,13 @@ class _SqlModel(OpenModel):
         self.connection, self.account, self.rows = connection, account, {}
         self._database = database
         self._stored, self._stored_lines = account, dict[str, dict[str, Any]]()
-        self._keys: dict[str, str] = {}
+        self.key = cache(partial(query_id, account.id))  # of a row: for an import it takes a third of the time
         self._answers: list[dict[str, Any]] = []
         self._contradictions: list[dict[str, Any]] = []
 
     @cached_property
     def now(self) -> float:
         return self._database.now(self.connection)
-
-    def key(self, row: str) -> str:
-        """The key of a row, computed once: for an import it takes a third of the time."""
-        key = self._keys.get(row)
-        if key is None:
-            key = self._keys[row] = query_id(self.account.id, row)
-        return key
 
     def load(self, rows: Sequence[str] | None) -> None:
         """Read the state of these rows, or of all that are claimed."""
