@@ -258,8 +258,9 @@ class _Round:
             score = self.rng.random(len(points))
         chosen = best_position(points.X, score, self._is_admissible)
         if chosen is None:
-            more = np.vstack([from_reference(self.problem, self.rng, N_VARIED), self._random_points()])
-            points = _with_cost(Points(self.context, more))
+            rows = from_reference(self.problem, self.rng, N_VARIED)
+            anywhere = random_points(self.problem, self.rng, N_ANYWHERE)
+            points = _with_cost(Points(self.context, np.vstack([rows, anywhere])))
             probability = self._p_success(points)
             chosen = best_position(points.X, probability, self._is_admissible)
         if chosen is None:
@@ -290,12 +291,9 @@ class _Round:
         if len(hinted):
             families += [hinted, from_hits(problem, self.rng, hinted, N_VARIED)]
         if self.n_asked >= ANYWHERE_FROM:
-            families.append(self._random_points())
+            families.append(random_points(problem, self.rng, N_ANYWHERE))
         others = (_with_cost(Points(self.context, X)) for X in families)
         return self._promising(joined(_with_cost(self.context.candidates), *others))
-
-    def _random_points(self) -> FloatArray:
-        return random_points(self.problem, self.rng, N_ANYWHERE)
 
     # -- after the first hit ---------------------------------------------------------------------------------
 
