@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -88,8 +87,6 @@ def _blas() -> Any:
     return ThreadpoolController()
 
 
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Small matrices are slower on several threads, and much slower on a busy machine."""
-    with _blas().limit(limits=1):
-        yield
+def one_blas_thread() -> Any:
+    """A context: small matrices are slower on several threads, and much slower on a busy machine."""
+    return _blas().limit(limits=1)
