@@ -101,7 +101,12 @@ class Column:
             x[~missing] = self.codes(values[~missing])
             return x
         if missing.any():
-            _refuse_missing(self.feature.name, values)
+            count = f"{int(missing.sum())} of {len(values)} values are missing (first in row {int(missing.argmax())})"
+            keep = 'missing="keep" (in the shell --missing keep)'
+            raise ValueError(
+                f"{self.feature.name!r}: {'the value is missing' if len(values) == 1 else count}. Fill in values, or "
+                f"drop the column; or, for a model that takes gaps and a column that holds them, {keep}."
+            )
         x = self.feature.encode(values)
         return self.nearest(x) if self.number_dtype.kind == "f" else x
 
@@ -556,17 +561,6 @@ class Space:
 # -- tables and their columns ---------------------------------------------------------------------------------
 
 
-def _refuse_missing(name: str, values: pd.Series[Any]) -> None:
-    missing = values.isna().to_numpy()
-    if missing.any():
-        count = f"{int(missing.sum())} of {len(values)} values are missing (first in row {int(missing.argmax())})"
-        keep = 'missing="keep" (in the shell --missing keep)'
-        raise ValueError(
-            f"{name!r}: {'the value is missing' if len(values) == 1 else count}. Fill in values, or drop the column; "
-            f"or, for a model that takes gaps and a column that holds them, {keep}."
-        )
-
-
 def _refuse_infinite(name: str, values: pd.Series[Any]) -> None:
     infinite = np.isinf(values.to_numpy()) if types.is_float_dtype(values.dtype) else np.zeros(1, dtype=bool)
     if infinite.any():
@@ -600,7 +594,6 @@ def inferring(
 
 def infer_feature(name: str, column: pd.Series[Any]) -> Feature:
     """The feature whose values these are, none of which is missing; see `Space.infer`."""
-    _refuse_missing(name, column)
     _refuse_infinite(name, column)
     for kind in reversed(KINDS.values()):
         feature = kind.infer(name, column)
