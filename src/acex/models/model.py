@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from acex.arrays import Rows, in_order, row_wise_advice
 from acex.errors import ModelFailed
+from acex.ledger.base import model_key
 from acex.models.adapters import adapted, as_numeric, as_predict, known_labels, no_labels
 from acex.models.http import HttpModel
 from acex.models.labels import (
@@ -120,8 +121,7 @@ class Model:
                 f"A ledger needs a name for this {self.kind}, such as acex.Model(model, name='loans', "
                 f"version='2026-11') (in the shell --model-name); change the version whenever the model changes."
             )
-        name = self.name or "model"
-        return name if self.version is None else f"{name}@{self.version}"
+        return model_key(self.name or "model", self.version)
 
     def to_labels(self, values: Any) -> Any:
         """The values with class names replaced by the labels that they stand for; None stays None."""
