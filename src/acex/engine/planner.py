@@ -231,10 +231,9 @@ class Planner:
         contents = [fingerprint_of(function) for function in functions]
         is_complete = all(complete for _, complete in contents)
         passes = problem.region.contains(problem.region.snap(self.reference.points))
-        traits = [*(traits for traits, _ in contents), np.packbits(passes).tobytes().hex()]
-        return fingerprint([*traits, None if is_complete else uuid.uuid4().hex]), () if is_complete else (
-            CANNOT_RESUME,
-        )
+        mark = None if is_complete else uuid.uuid4().hex
+        identity = fingerprint([*(content for content, _ in contents), np.packbits(passes).tobytes().hex(), mark])
+        return identity, () if is_complete else (CANNOT_RESUME,)
 
     def session(self, x: Rows, options: Options) -> Session:
         """The queries of the explanation of one row."""
