@@ -14,10 +14,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from acex.engine.explanation import Explanation, labels_as_text, single
-from acex.plan.target import Measured
+from acex.engine.explanation import Explanation, single
 from acex.show.html import render
-from acex.show.sentences import Templates, check_places, sentences
+from acex.show.sentences import Templates, answer, check_places, sentences
 from acex.values import did_you_mean, is_missing, listed
 
 BUILT_IN = ("english", "german")
@@ -145,8 +144,8 @@ def notice_page(e: Explanation, given: Mapping[str, Any] | str | Path, template:
         )
     language = Templates(**parts["sentences"], words={**parts["words"], **own.words})
     values = {f.name: str(getattr(own, f.name)) for f in fields(own)}
-    values["before"] = _answer(e, 0, language)
-    values["after"] = "" if e.label_after is None else _answer(e, 1, language)
+    values["before"] = answer(e, language, 0)
+    values["after"] = "" if e.label_after is None else answer(e, language, 1)
 
     text: dict[str, Any] = {
         name: {part: str(sentence).format(**values) for part, sentence in section.items()}
@@ -171,13 +170,6 @@ def notice_page(e: Explanation, given: Mapping[str, Any] | str | Path, template:
         data=[(language.word(f.name), _value(e, j, language)) for j, f in enumerate(e.plan.space.features)],
         sources=own.sources,
     )
-
-
-def _answer(e: Explanation, which: int, language: Templates) -> str:
-    """What the system answered before (0) or after (1), in this language."""
-    if isinstance(e.plan.target, Measured):
-        return language.number(labels_as_text(e)[which])
-    return language.labelled((e.label_before, e.label_after)[which])
 
 
 def _value(e: Explanation, j: int, language: Templates) -> str:

@@ -170,17 +170,22 @@ def cost_texts(costs: Sequence[float]) -> list[str]:
     return texts
 
 
+def answer(explanation: Explanation, templates: Templates, which: int) -> str:
+    """What the model answered before (0) or after (1): the name of a label, or a number."""
+    if isinstance(explanation.plan.target, Measured):
+        return templates.number(labels_as_text(explanation)[which])
+    return templates.labelled((explanation.label_before, explanation.label_after)[which])
+
+
 def _labelled(explanation: Explanation, templates: Templates, which: int) -> str:
-    """The answer before (0) or after (1), as text."""
-    target = explanation.plan.target
+    """The same as the beginning of a sentence."""
+    target, text = explanation.plan.target, answer(explanation, templates, which)
     if not isinstance(target, Measured):
-        word = templates.labelled((explanation.label_before, explanation.label_after)[which])
         sentence = (templates.stays, templates.becomes)[which]
-        return sentence.format(label=word) if word.lower() in BARE else word  # "No if ..." would be misread
-    number = templates.number(labels_as_text(explanation)[which])
+        return sentence.format(label=text) if text.lower() in BARE else text  # "No if ..." would be misread
     if target.label is None:
-        return templates.measured.format(label=number)
-    return templates.chance.format(label=number, of=templates.word(target.label))
+        return templates.measured.format(label=text)
+    return templates.chance.format(label=text, of=templates.word(target.label))
 
 
 def _changes(explanation: Explanation, templates: Templates) -> Iterator[tuple[str, dict[str, str]]]:
