@@ -205,14 +205,13 @@ class Case:
 
     def explainer(self, prepared: Prepared, ledger: acex.Ledger | None) -> acex.Explainer:
         """The explainer of these data and this model."""
-        kind = self.given.get("plausibility")
         try:
             return acex.Explainer(
                 prepared.model,
                 prepared.rows,
                 outcomes=None if prepared.outcomes is None else prepared.outcomes.tolist(),
                 space=prepared.space,
-                plausibility=None if kind == "none" else acex.Plausibility(kind=kind),
+                plausibility=self.given.get("plausibility", acex.Plausibility()),
                 ledger=ledger,
                 share_answers=not self.given.get("share_answers", False),
                 seed=prepared.options.get("seed", 0),
