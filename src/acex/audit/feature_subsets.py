@@ -48,7 +48,7 @@ class FeatureSubset:
     @property
     def cost(self) -> float | None:
         """J of the counterfactual."""
-        return self.explanation.costs[0] if self.explanation is not None and self.explanation.costs else None
+        return None if self.explanation is None else self.explanation.cost
 
     @property
     def asked(self) -> int:
