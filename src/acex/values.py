@@ -149,6 +149,11 @@ def joined_words(parts: Sequence[str], last: str = "and", most: int = 8) -> str:
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {last} {shown[-1]}"
 
 
+def counted(n: int, thing: str, plural: str = "") -> str:
+    """A number and a noun: "1 row", "2 rows"."""
+    return f"1 {thing}" if n == 1 else f"{n} {plural or f'{thing}s'}"
+
+
 def readable(value: Any, digits: int = 4) -> str:
     """A value as people write it: four significant digits behind a point, none where it is whole, unless it is huge."""
     import numpy as np

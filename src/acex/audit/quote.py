@@ -13,7 +13,7 @@ import pandas as pd
 
 from acex.ledger import BaseLedger
 from acex.plan.plan import Plan
-from acex.values import as_money, is_missing
+from acex.values import as_money, counted, is_missing
 
 LATEST = 50  # explanations that ended, from which the next ones are estimated
 LEAST = 5  # with fewer there is no estimate
@@ -50,7 +50,7 @@ class Quote:
 
     def __str__(self) -> str:
         wrong = [f"{len(self.wrong)} would fail, such as {row}: {why}" for row, why in [*self.wrong.items()][:1]]
-        parts = [f"{self.rows} {'row' if self.rows == 1 else 'rows'}.", *wrong]
+        parts = [f"{counted(self.rows, 'row')}.", *wrong]
         parts.append(f"Model: {self.model_id}.")
         parts += [f"{self.ended} were explained before."] if self.ended else []
         parts += [f"{self.paid_before} queries were paid before."] if self.paid_before else []
@@ -65,8 +65,8 @@ class Quote:
         return " ".join(parts)
 
     def _priced(self, queries: int) -> str:
-        money, counted = self.money(queries), "1 query" if queries == 1 else f"{queries} queries"
-        return counted if money is None else f"{counted} for {as_money(money)}"
+        money, n = self.money(queries), counted(queries, "query", "queries")
+        return n if money is None else f"{n} for {as_money(money)}"
 
 
 def quote(

@@ -27,7 +27,7 @@ from acex.plan.target import Measured
 from acex.space.cost import Cost, n_changed
 from acex.space.region import Region
 from acex.space.rules import Rule
-from acex.values import Label, as_json, listed
+from acex.values import Label, as_json, counted, listed
 
 TOLERANCE = 1e-9  # of a cost: sums of floats depend on their order
 OUTCOMES: dict[str, Outcome] = {  # without a counterfactual, by what stopped the search
@@ -194,7 +194,7 @@ def _rules(e: Explanation, x: FloatArray, points: FloatArray) -> Iterator[Check]
         if idle:
             yield Check("rules", None, f"{listed(idle)} does not apply: a value is missing.")
     if n := e.settings.get("redacted_rules", 0):
-        yield Check("rules", None, f"not checked for {n} {'rule' if n == 1 else 'rules'} over redacted columns.")
+        yield Check("rules", None, f"not checked for {counted(n, 'rule')} over redacted columns.")
     if functions := e.plan.settings.get("functions"):
         words = f"not checked: rules that are functions; the document has only their fingerprint {functions}."
         yield Check("rule", None, words)
@@ -237,7 +237,7 @@ def _changes(e: Explanation, x: FloatArray, points: FloatArray) -> Iterator[Chec
     n = int(n_changed(points, x).max())
     holds = n <= most and (None if "redacted" in e.settings else True)
     more = "; redacted columns are not counted" if holds is None else ""
-    yield Check("changes", holds, f"{n} changed {'feature' if n == 1 else 'features'}, of at most {most}{more}.")
+    yield Check("changes", holds, f"{counted(n, 'changed feature')}, of at most {most}{more}.")
 
 
 def _cost(e: Explanation, x: FloatArray) -> Check:

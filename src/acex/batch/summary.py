@@ -11,7 +11,7 @@ import pandas as pd
 
 from acex.audit.groups import Groups
 from acex.engine.row_result import RowResult, frame_of
-from acex.values import printable
+from acex.values import counted, printable
 
 MOST_LINES = 12  # of a table are printed
 
@@ -57,7 +57,7 @@ class Summary:
         new = self.queries - self.earlier
         earlier = f" ({self.earlier} in earlier runs, {new} in this one)" if self.earlier else ""
         queries = f"{self.queries} queries{earlier}, {self.queries / max(n, 1):.1f} a row"
-        parts = [f"{n} row{'' if n == 1 else 's'}: {ends}. {queries}."]
+        parts = [f"{counted(n, 'row')}: {ends}. {queries}."]
         if len(self.changes):
             parts += ["", "What has to change:", self.changes.head(MOST_LINES).to_string(index=False, na_rep="")]
         if len(self.not_found):

@@ -55,11 +55,6 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
     return drawn
 
 
-def counted(n: int, thing: str, plural: str = "") -> str:
-    """A number and a noun: "1 row", "2 rows"."""
-    return f"1 {thing}" if n == 1 else f"{n} {plural or f'{thing}s'}"
-
-
 def print_json(value: Any) -> None:
     """Print a value as JSON."""
     echo(json.dumps(value, indent=1, ensure_ascii=False, default=as_json))

@@ -31,6 +31,7 @@ from acex.values import (
     answer_text,
     answer_texts,
     as_json,
+    counted,
     did_you_mean,
     is_missing,
     joined_words,
@@ -366,7 +367,7 @@ class Explanation:
         return f"{text}, never {self.plan.target.range_text or repr(self.target)}.{meant}"
 
     def _queries(self) -> str:
-        queries = f"{self.n_queries} {'query' if self.n_queries == 1 else 'queries'}"
+        queries = counted(self.n_queries, "query", "queries")
         return f"{len(self.steps)} answers used, {queries.replace(' ', ' new ')}" if self.n_reused else queries
 
     def summary(self) -> str:
@@ -558,7 +559,7 @@ def headings(explanation: Explanation) -> list[str]:
             out.append(f"or ({', '.join([*number, f'cost {cost:.3g}'])}):" if i else "")
             continue
         n = len(explanation.changes_of(i)) + n_redacted_changes(explanation, i)
-        parts = [*number, "1 change" if n == 1 else f"{n} changes", f"cost {cost:.3g}"]
+        parts = [*number, counted(n, "change"), f"cost {cost:.3g}"]
         if step.note.affinity is not None:
             parts.append(f"affinity {step.note.affinity:.2f}{'' if step.note.counts else ' (unusual)'}")
         out.append(f"{'or ' if i else ''}{explanation.kinds[i]}: {', '.join(parts)}")

@@ -21,7 +21,7 @@ from acex.space.plausibility import Density, Kind, Plausibility
 from acex.space.region import Region
 from acex.space.scale import Quantiles, Scale
 from acex.space.space import Space
-from acex.values import Label, Remark, did_you_mean, fingerprint, is_finite, joined_words, readable
+from acex.values import Label, Remark, counted, did_you_mean, fingerprint, is_finite, joined_words, readable
 
 VISIBLE = 0.01  # of the spread of a feature: smaller steps should not decide
 FAR_OFF = 10.0  # outliers: 1% of the values that make the standard deviation so many times as large
@@ -89,9 +89,8 @@ class Reference:
         if ids := [f.name for f in numbers if f.name in space.inferred]:
             out.append(Remark("identifier", f"{joined_words(ids)}: taken as an identifier of rows, and frozen."))
         if len(self) < ENOUGH_ROWS:
-            n = "1 row" if len(self) == 1 else f"{len(self)} rows"
             what = "what is usual, and what a change costs, is uncertain below"
-            out.append(Remark("few_rows", f"data has only {n}: {what} {ENOUGH_ROWS}."))
+            out.append(Remark("few_rows", f"data has only {counted(len(self), 'row')}: {what} {ENOUGH_ROWS}."))
         for feature, x in zip(space.features, self.points.T, strict=True):
             if feature.is_number and not feature.frozen and (value := _far_off(x)) is not None:
                 text = (

@@ -34,7 +34,7 @@ from acex.search.problem import Hint, Problem, Query
 from acex.search.search import FEW_CHANGES, Search
 from acex.search.strategy import Strategy
 from acex.space.space import Space
-from acex.values import Label, Remark, joined_words
+from acex.values import Label, Remark, counted, joined_words
 
 MOST_FACTUAL = 3  # times `confirm`: votes on the factual, at most
 ENDINGS: dict[str, tuple[Outcome, StoppedBy]] = {  # of searches that propose nothing more, by their reason
@@ -627,10 +627,9 @@ def contradictions(ledger: BaseLedger, model: str, asked: Sequence[str]) -> tupl
     rows = ledger.contradicted(model)
     if not rows:
         return ()
-    times = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
     text = (
-        f"The model contradicts itself: it gave {times} ({len(rows & set(asked))} asked here) another label later. The "
-        f"first one is used."
+        f"The model contradicts itself: it gave {counted(len(rows), 'row')} ({len(rows & set(asked))} asked here) "
+        f"another label later. The first one is used."
     )
     return (Remark("contradiction", text, is_warning=True, advice="See Ledger.contradicted."),)
 

@@ -45,7 +45,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 from acex.errors import BudgetSpent
 from acex.ledger.row_keys import PlainLabel, Scores, now_text, plain_label
-from acex.values import is_count, is_finite, listed
+from acex.values import counted, is_count, is_finite, listed
 
 State: TypeAlias = Literal["mine", "answered", "in_flight"]
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.002, 0.25  # seconds between two looks for an answer of someone else
@@ -180,7 +180,7 @@ class Account:
         if rows > self.remaining:
             price_text = "" if self.price_per_row is None else f", at {self.price_per_row:g} a row"
             raise BudgetSpent(
-                f"{'1 row' if rows == 1 else f'{rows} rows'} to ask, but model {self.id!r} has {self.remaining} left "
+                f"{counted(rows, 'row')} to ask, but model {self.id!r} has {self.remaining} left "
                 f"of the {self.row_budget} rows it may be sent over its lifetime{price_text}. Raise it with "
                 f"ledger.budget({self.id!r}, rows=...) (in the shell: acex ledger budget)."
             )

@@ -13,7 +13,7 @@ from math import inf
 from typing import Any, Literal, TypeAlias
 
 from acex.plan.target import Scores, Target
-from acex.values import Label, Remark
+from acex.values import Label, Remark, counted
 
 Outcome: TypeAlias = Literal[
     "found", "already_target", "budget_spent", "time_spent", "unlikely", "exhausted", "failed", "unfinished"
@@ -200,13 +200,12 @@ class Ending:
         met = bool(steps) and target.is_met(factual_label(steps, target))
         return cls("already_target", "settled") if met else cls("unfinished", "unfinished")
 
-    def sureness(self, i: int = 0) -> str:
-        """How sure it is that counterfactual number i is a hit, in words; empty without noise."""
+    def sureness(self) -> str:
+        """How sure it is that the best counterfactual is a hit, in words; empty without noise."""
         if not self.votes:
             return ""
-        n_for, n_all, certainty = self.votes[i]
-        votes = "1 vote" if n_all == 1 else f"{n_all} votes"
-        return f"a hit with probability {min(certainty, MOST_SURE):.3g} after {n_for} of {votes}"
+        n_for, n_all, certainty = self.votes[0]
+        return f"a hit with probability {min(certainty, MOST_SURE):.3g} after {n_for} of {counted(n_all, 'vote')}"
 
     def to_dict(self) -> dict[str, Any]:
         """In plain values, as JSON holds them."""
