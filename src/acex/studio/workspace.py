@@ -206,8 +206,7 @@ class Workspace:
         """A row by feature as a frame, with the columns and dtypes of the data."""
         frame = pd.DataFrame([dict(row)], columns=pd.Index(self.space.names), dtype=object)
         space, points = self.space.reaching(frame)  # a typed value beyond the data is allowed
-        decoded = space.decode(points)
-        return decoded if isinstance(decoded, pd.DataFrame) else frame
+        return space.frame(points)
 
     @cached_property
     def keys(self) -> list[str | None]:
