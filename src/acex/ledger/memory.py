@@ -1,4 +1,4 @@
-"""A ledger for one process: dicts, no files, no other modules.
+"""A ledger for one process: dicts, and no files.
 
 Only threads of this process can claim a row, so that leases do not run out: a row is in flight while the thread that
 claimed it lives and has not claimed again.

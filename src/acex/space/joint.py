@@ -179,7 +179,7 @@ class JointModel:
     """The regressions of a reference: what is expected of a point is centre + (phi - mean) * per * slopes."""
 
     basis: Basis
-    mean: FloatArray  # of each trait, (p,)
+    mean: FloatArray  # of each basis function, (p,)
     per: FloatArray  # what it is multiplied by, (p,)
     centre: FloatArray  # mean of y, (q,)
     slopes: FloatArray  # (p, q)
@@ -297,7 +297,7 @@ def _regressions(phi: FloatArray, units: FloatArray, groups: Groups) -> tuple[Fl
     """Errors of y in the reference, each row left out in turn, (m, q), and slopes, (p, q).
 
     Args:
-        units: standard deviations of y, which is the first q basis in them.
+        units: standard deviations of y; the first q basis functions are y in these units.
     """
     (m, p), q = phi.shape, len(units)
     errors, slopes, least = np.empty((m, q)), np.zeros((p, q)), np.full(len(groups), np.inf)

@@ -153,7 +153,7 @@ class Neighbourhood(Density):
         with warnings.catch_warnings():
             # Rows that occur more than `neighbours` times make scikit-learn warn; nothing to act on here.
             warnings.filterwarnings("ignore", message="Duplicate values", category=UserWarning)
-            lof.fit(density.seen(Z, n + 1))  # everybody is nearest to itself
+            lof.fit(density.seen(Z, n + 1))  # each row is nearest to itself
         return density
 
     def seen(self, Z: FloatArray, n: int) -> Any:

@@ -123,7 +123,7 @@ def _typical(e: acex.Explanation) -> str:
 
 
 def tried(session: acex.Session, rows: pd.DataFrame, answers: Sequence[Answer]) -> acex.Explanation:
-    """A row and a changed version of it that somebody tried, as an explanation; both have an answer."""
+    """A row and a changed version of it that a person tried, as an explanation; both have an answer."""
     plan, (space, X) = session.plan, session.plan.space.reaching(rows)
     problem = session.problem
     likeness = np.ones(len(X)) if problem.density is None else problem.density.affinity(X)
