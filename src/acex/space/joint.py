@@ -58,6 +58,7 @@ class Basis:
     per_unit: FloatArray  # 1 / s of each
     categories: IntArray  # the other features that vary
     levels: tuple[FloatArray, ...]  # of each: the codes that are distinguished
+    owners: IntArray  # of each column of y, the position of its feature among `features`, (q,)
     n_bends: int
     pairs: IntArray  # columns of y whose products are basis functions, (2, k)
     plain: bool  # are the numbers themselves basis functions too?
@@ -84,27 +85,23 @@ class Basis:
         room -= n * plain
         n_bends = max(min(len(BENDS), room // max(n, 1)), 0)
         room = max(room - n * n_bends, 0)
-        owner = np.repeat(np.arange(n + len(levels)), [1] * n + [len(codes) for codes in levels])
+        owners = np.repeat(np.arange(n + len(levels)), [1] * n + [len(codes) for codes in levels])
         first, second = np.triu_indices(q)
-        sensible = (first < n) & ((owner[first] != owner[second]) | (first == second))  # at least one is a number
+        sensible = (first < n) & ((owners[first] != owners[second]) | (first == second))  # at least one is a number
         pairs = np.vstack([first, second])[:, sensible]
         if pairs.shape[1] > room:
             pairs = pairs[:, np.sort(np.random.default_rng(0).choice(pairs.shape[1], room, replace=False))]
         reaches = tuple(_reach(values) for values, _, _ in knots)
         known = reference[:, numbers]
         middle, per_unit = known.mean(axis=0, where=_where(known != MISSING_CODE)), scale.per_unit[numbers]
-        return cls(numbers, tuple(knots), reaches, middle, per_unit, categories, tuple(levels), n_bends, pairs, plain)
+        return cls(
+            numbers, tuple(knots), reaches, middle, per_unit, categories, tuple(levels), owners, n_bends, pairs, plain
+        )
 
     @cached_property
     def features(self) -> IntArray:
         """The features that are judged: numbers first, then categories."""
         return np.concatenate([self.numbers, self.categories])
-
-    @cached_property
-    def owners(self) -> IntArray:
-        """Of each column of y, the position of its feature among `features`, (q,)."""
-        widths = [1] * len(self.numbers) + [len(codes) for codes in self.levels]
-        return np.repeat(np.arange(len(widths)), widths)
 
     @cached_property
     def sizes(self) -> FloatArray:
