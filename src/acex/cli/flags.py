@@ -96,13 +96,12 @@ def class_names(texts: Iterable[str], known: Sequence[Any]) -> dict[Any, str]:
 
 def noise(text: str) -> Any:
     """A share of answers, or "auto"."""
-    with _naming("--noise", text):
-        if text == "auto":
-            return text
-        try:
-            return number(text)
-        except ValueError:
-            raise ValueError("expected a share of answers, such as 0.05, or auto") from None
+    if text == "auto":
+        return text
+    try:
+        return number(text)
+    except ValueError:
+        raise ValueError(f"--noise {text!r}: expected a share of answers, such as 0.05, or auto") from None
 
 
 def number(text: str) -> float | int:
