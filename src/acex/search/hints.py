@@ -1,4 +1,4 @@
-"""P(hit) of points from known outcomes of the reference: a hint, never an answer of the model."""
+"""P(hit) of points from known outcomes of the reference, or from many answers of the model: a hint, never an answer."""
 
 from __future__ import annotations
 

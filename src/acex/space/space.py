@@ -195,7 +195,7 @@ class Space:
 
     @cached_property
     def weights(self) -> FloatArray:
-        """Price of a change relative to the other features, (d,)."""
+        """Relative cost of changing each feature, (d,)."""
         return np.array([f.weight for f in self.features])
 
     @cached_property
