@@ -12,7 +12,7 @@ A new kind is a frozen dataclass with the decorator `register`. It implements wh
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar, get_args
 
@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import FloatArray
-from acex.space.grid import Grid, with_digits, within_digits
+from acex.space.grid import Grid, nearest_multiples, with_digits, within_digits
 from acex.values import as_json, is_finite, is_missing, joined_words, listed, plain, readable, readable_pair
 
 Direction: TypeAlias = Literal["increase", "decrease"]
@@ -210,7 +210,7 @@ class Feature:
 
     def rounded(self, x: FloatArray) -> FloatArray:
         """The nearest codes that people would write, (n,)."""
-        return Grid(self.grid).nearest(x) if self.grid else with_digits(x, self.digits) if self.digits else x
+        return rounded([self], x[:, None])[:, 0]
 
     def inwards(self, low: float, high: float) -> tuple[float, float]:
         """The least and the greatest code of `rounded` from low to high; descending if there is none."""
@@ -248,6 +248,17 @@ class Feature:
         ends = self.value(self.low), self.value(self.high)
         low, high = ends if limits is None else (e if m is None else m for e, m in zip(ends, limits, strict=True))
         return f"{self.text(low)} to {self.text(high)}"
+
+
+def rounded(features: Sequence[Feature], X: FloatArray) -> FloatArray:
+    """In each column the nearest codes of its feature that people would write, (n, d)."""
+    out = X.copy()
+    if on_grid := [j for j, feature in enumerate(features) if feature.grid]:
+        out[:, on_grid] = nearest_multiples(X[:, on_grid], [features[j].grid for j in on_grid])
+    if with_so_many := [j for j, feature in enumerate(features) if feature.digits and not feature.grid]:
+        digits = np.array([features[j].digits for j in with_so_many])
+        out[:, with_so_many] = with_digits(X[:, with_so_many], digits)
+    return out
 
 
 AnyKind = TypeVar("AnyKind", bound=type[Feature])

@@ -5,7 +5,7 @@ A search moves on a grid. It is not a limit: a row may hold any number, and keep
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache, partial
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from acex.arrays import BoolArray, FloatArray
+from acex.arrays import BoolArray, FloatArray, IntArray
 
 USUAL = 0.95  # share of a column's values that have its usual digits; the others may be longer
 MOST_COUNTED = 3  # times that the same value counts for that, so that many zeros do not decide
@@ -65,8 +65,7 @@ class Grid:
 
     def nearest(self, x: FloatArray) -> FloatArray:
         """The nearest multiples, (n,)."""
-        out: FloatArray = self.at(np.rint(self.position(x)))
-        return out
+        return nearest_multiples(x, [self.step])
 
     def within(self, low: float, high: float) -> tuple[float, float]:
         """The least and the greatest multiple from low to high; descending if there is none."""
@@ -83,8 +82,15 @@ class Grid:
         return written.rstrip("0").rstrip(".") if "." in written else written
 
 
-def with_digits(x: FloatArray, digits: int) -> FloatArray:
-    """The nearest numbers of so many significant digits, (n,)."""
+def nearest_multiples(X: FloatArray, steps: Sequence[float]) -> FloatArray:
+    """In each column the nearest multiples of its step, (n, d)."""
+    top, bottom = np.array([_fraction(step) for step in steps]).T
+    out: FloatArray = np.rint(X * bottom / top) * top / bottom
+    return out
+
+
+def with_digits(x: FloatArray, digits: int | IntArray) -> FloatArray:
+    """The nearest numbers of so many significant digits; `digits` broadcasts."""
     size = np.abs(x)
     exponent = np.floor(np.log10(np.where(size > 0, size, 1.0)))
     power = digits - 1 - exponent

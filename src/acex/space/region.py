@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 
 from acex.arrays import BoolArray, FloatArray, in_order, row_wise_advice
 from acex.space.cost import n_changed
-from acex.space.feature import MISSING_CODE, Feature
+from acex.space.feature import MISSING_CODE, Feature, rounded
 from acex.space.grid import with_digits
 from acex.space.rules import EqualitySolver, Rule, RuleFunction, as_rules
 from acex.space.space import Column, Space
@@ -133,7 +133,7 @@ class Region:
         codes = feature.codes(allowed)
         if codes is None or not feature.is_stepped:
             return codes
-        return np.unique(self._moved(j, np.concatenate([codes, allowed])))
+        return np.unique(self._moved([j], np.concatenate([codes, allowed])[:, None]))
 
     @cached_property
     def size(self) -> float:
@@ -183,20 +183,21 @@ class Region:
 
     def _snapped_column(self, j: int, x: FloatArray) -> FloatArray:
         """The nearest values that feature j may have, (n,)."""
-        X = np.tile(self._snapped(self.factual[None]), (len(x), 1))
+        X = np.tile(self.factual, (len(x), 1))
         X[:, j] = x
-        return self._snapped(X)[:, j]
+        return self._snapped(X, [j])[:, j]
 
-    def _snapped(self, X: FloatArray) -> FloatArray:
-        """The nearest points that features may have, each by itself, (n, d)."""
+    def _snapped(self, X: FloatArray, chosen: Collection[int] | None = None) -> FloatArray:
+        """The nearest points that features may have, each by itself, (n, d); only the chosen features have to fit."""
+        chosen = range(len(self.space)) if chosen is None else chosen
         if self._filled.any():
             X = np.where((X == MISSING_CODE) & self._filled, self._stand_in, X)
         X = self.space.snap(np.where(self.space.is_nominal, X, np.clip(X, self.low, self.high)))
-        for j in self.following:
+        for j in self.following.intersection(chosen):
             X[:, j] = np.where(X[:, j] == self.factual[j], X[:, j], with_digits(X[:, j], ROUNDED))
-        for j in self._steps:
-            X[:, j] = self._moved(j, X[:, j])
-        for j in self._partial:
+        if steps := [j for j in self._steps if j in chosen]:
+            X[:, steps] = self._moved(steps, X[:, steps])
+        for j in (j for j in self._partial if j in chosen):
             X[:, j] = self._confined(j, X[:, j])
         if self.min_step is not None:
             X = np.where(np.abs(X - self.factual) < self.min_step, self.factual, X)
@@ -218,14 +219,13 @@ class Region:
         """The features that move on a grid."""
         return [j for j, feature in enumerate(self.space.features) if feature.is_stepped and j not in self.listed]
 
-    def _moved(self, j: int, x: FloatArray) -> FloatArray:
-        """The nearest values on the grid of feature j, (n,); the factual's own in place of the one nearest to it."""
-        feature, home = self.space.features[j], self.factual[j]
-        steps = feature.rounded(x)
-        out: FloatArray = np.clip(self.space.held[j].nearest(steps), self.low[j], self.high[j])
-        if self.low[j] <= home <= self.high[j]:
-            out[steps == feature.rounded(np.array([home]))] = home
-        return out
+    def _moved(self, columns: list[int], X: FloatArray) -> FloatArray:
+        """The nearest values on the grids of features, (n, k); the factual's own in place of the one nearest to it."""
+        low, high, home = self.low[columns], self.high[columns], self.factual[columns]
+        steps = rounded([self.space.features[j] for j in columns], np.vstack([home, X]))
+        held = np.column_stack([self.space.held[j].nearest(x) for j, x in zip(columns, steps[1:].T, strict=True)])
+        is_home = (steps[1:] == steps[0]) & (low <= home) & (home <= high)
+        return np.where(is_home, home, np.clip(held, low, high))
 
     def _confined(self, j: int, x: FloatArray) -> FloatArray:
         """The nearest of the codes allowed to feature j, (n,); without an order, the factual's or the first."""
