@@ -26,9 +26,10 @@ def results_table(
     table |= {name: _column([getattr(result, name) for result in results]) for name in COLUMNS}
     signed = [{f: -size if way == "down" else size for f, way, size in result.ways} for result in results]
     found = [result.outcome == "found" for result in results]
-    for name, before in _features(rows, space).items():
+    for name, column in zip(space.names, space.columns_of(rows), strict=True):
         if name in redact:
             continue
+        before = column.tolist()
         after = [result.changes.get(name, (None, v))[1] for result, v in zip(results, before, strict=True)]
         table[f"{name} before"] = _column(before)
         table[f"{name} after"] = _column([v if ok else None for v, ok in zip(after, found, strict=True)])
@@ -54,14 +55,6 @@ WRITERS: dict[str, Callable[[pd.DataFrame, Path], object]] = {
     ".xlsx": write_xlsx,
     ".parquet": write_parquet,
 }
-
-
-def _features(rows: pd.DataFrame, space: Space) -> dict[str, list[Any]]:
-    """The values of each feature, one for each row."""
-    by_name = {str(label): rows[label].tolist() for label in rows.columns}
-    if space.columns is None and set(by_name) != set(space.names):  # an array, whose columns have no names
-        return dict(zip(space.names, by_name.values(), strict=True))
-    return {name: by_name[name] for name in space.names}
 
 
 def _column(values: Sequence[Any]) -> pd.Series[Any]:

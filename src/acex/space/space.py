@@ -390,7 +390,7 @@ class Space:
 
     def reaching(self, rows: Rows) -> tuple[Space, FloatArray]:
         """The same space, its numeric ranges widened to hold these rows, and their points in it, (n, d)."""
-        pairs = list(zip(self.held, self._columns_of(rows), strict=True))
+        pairs = list(zip(self.held, self.columns_of(rows), strict=True))
         codes = all_at_once(partial(column.codes, values) for column, values in pairs)
         features = [c.feature.reaching(x[x != c.feature.gap]) for (c, _), x in zip(pairs, codes, strict=True)]
         if features == list(self.features):
@@ -403,7 +403,7 @@ class Space:
         out = []
         # Without `other`, an unknown category was refused.
         others = {j for j, f in enumerate(self.features) if isinstance(f, Categorical) and f.other is not None}
-        columns = self._columns_of(row) if others else []
+        columns = self.columns_of(row) if others else []
         for j, (f, code, low, high) in enumerate(zip(self.features, x, self.low, self.high, strict=True)):
             if not low <= code <= high and code != f.gap:
                 what = f"{f.text(f.value(code), 15)} lies beyond {f.span()}, so its range was widened to hold it"
@@ -444,10 +444,10 @@ class Space:
             ValueError: a column is missing or unknown, a value is missing, infinite, of no known
                 category or out of range. The message names column and value.
         """
-        pairs = zip(self.held, self._columns_of(rows), strict=True)
+        pairs = zip(self.held, self.columns_of(rows), strict=True)
         return np.column_stack(all_at_once(partial(column.encode, values) for column, values in pairs))
 
-    def _columns_of(self, rows: Rows) -> list[pd.Series[Any]]:
+    def columns_of(self, rows: Rows) -> list[pd.Series[Any]]:
         """The values of each feature, in the order of the features."""
         frame = as_frame(rows)
         where, width = "the row" if len(frame) == 1 else "the rows", frame.shape[1]
