@@ -118,6 +118,11 @@ def as_json(value: Any) -> Any:
     return value if value is None or isinstance(value, (str, bool, int, float)) else str(value)
 
 
+def json_value(value: Any) -> Any:
+    """The same; None for a missing value."""
+    return None if is_missing(value) else as_json(value)
+
+
 def fingerprint(value: Any) -> str:
     """A short hash of anything JSON can hold: the same for equal values, on every machine."""
     written = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=as_json)

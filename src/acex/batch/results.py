@@ -13,7 +13,7 @@ from acex.engine.row_result import RowResult
 from acex.errors import optional
 from acex.space.space import Space
 from acex.spreadsheets import write_csv, write_xlsx
-from acex.values import as_json, is_missing
+from acex.values import json_value
 
 COLUMNS = ("outcome", "label_before", "label_after", "cost", "n_changes", "queries", "reused", "error")
 
@@ -59,7 +59,7 @@ WRITERS: dict[str, Callable[[pd.DataFrame, Path], object]] = {
 
 def _column(values: Sequence[Any]) -> pd.Series[Any]:
     """Values as files hold them; whole numbers stay whole where some are missing, so that 1500 is not 1500.0."""
-    plain = pd.Series([None if is_missing(value) else as_json(value) for value in values], dtype=object)
+    plain = pd.Series([json_value(value) for value in values], dtype=object)
     kinds = {type(value) for value in plain.dropna()}
     if not plain.isna().any():
         return plain.infer_objects()

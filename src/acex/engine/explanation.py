@@ -33,8 +33,8 @@ from acex.values import (
     as_json,
     counted,
     did_you_mean,
-    is_missing,
     joined_words,
+    json_value,
     listed,
     printable,
     readable,
@@ -620,7 +620,7 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    value = None if is_missing(value) else as_json(value)
+    value = json_value(value)
     return None if isinstance(value, float) and math.isinf(value) else value
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import Rows
-from acex.values import as_json, fingerprint, is_missing, plain
+from acex.values import fingerprint, json_value, plain
 
 PlainLabel: TypeAlias = str | int | float | bool
 Scores: TypeAlias = list[tuple[PlainLabel, float]]
@@ -39,7 +39,7 @@ def row_values(rows: Rows) -> list[tuple[Any, ...]]:
 
 def _plain(value: Any) -> Any:
     """The value for JSON; -0.0 is 0.0, and a whole float is written like an integer."""
-    value = None if is_missing(value) else as_json(value)
+    value = json_value(value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

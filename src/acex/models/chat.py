@@ -15,8 +15,7 @@ from typing import Any
 import pandas as pd
 
 from acex.arrays import Rows
-from acex.models.protocols import json_value
-from acex.values import Label, as_json, is_count, listed
+from acex.values import Label, as_json, is_count, json_value, listed
 
 TOKEN_LIMITS = ("max_completion_tokens", "max_tokens")
 

@@ -15,7 +15,7 @@ import pandas as pd
 
 from acex.arrays import Rows
 from acex.ledger.row_keys import row_values
-from acex.values import as_json, is_missing, listed
+from acex.values import is_missing, json_value, listed
 
 Inputs: TypeAlias = Literal["matrix", "columns"]
 
@@ -131,11 +131,6 @@ def _follow(value: Any, steps: list[str]) -> Any:
         except (KeyError, IndexError, TypeError):
             raise ValueError(f"the answer has no {step!r} (path {'.'.join(steps)!r})") from None
     return value
-
-
-def json_value(value: Any) -> Any:
-    """A value of a row for JSON; null if it is missing."""
-    return None if is_missing(value) else as_json(value)
 
 
 # -- Open Inference Protocol v2 ----------------------------------------------------------------------------
