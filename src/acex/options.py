@@ -333,28 +333,12 @@ def search_arguments(by_name: Mapping[str, Any]) -> dict[str, Any]:
 
 # -- unknown arguments -------------------------------------------------------------------------------------------
 
-RENAMED = {
-    "labels": "outcomes",
-    "constraint": "rules",
-    "weights": "cost=acex.Cost(weights=...)",
-    "beta": "cost=acex.Cost(beta=...)",
-    "category_cost": "cost=acex.Cost(per_category=...)",
-    "change_cost": "cost=acex.Cost(per_change=...)",
-    "effort": "strategy=acex.Feasible(effort=...)",
-    "margin": "strategy=acex.Feasible(margin=...)",
-    "pool": "share_answers",
-    "answers": "Explainer.import_answers",
-    "model_id": "acex.Model(..., name=...)",
-    "class_names": "acex.Model(..., class_names=...)",
-    "scores": "acex.Model(..., scores=True)",
-    "noise": "acex.Model(..., noise=...)",
-    "confirm": "acex.Model(..., confirm=...)",
-    "timeout": "acex.Model(..., timeout=...)",
-    "grid": "space=acex.Space.infer(data, grid=...)",
-    "missing": "space=acex.Space.infer(data, missing=...)",
-    "other": "space=acex.Space.infer(data, other=...)",
-    "relations": "space=acex.Space.infer(data, relations=...)",
-}
+PLACES = {  # of options that are no arguments themselves
+    "cost": "cost=acex.Cost({}=...)",
+    "strategy": "strategy=acex.Feasible({}=...)",
+    "model": "acex.Model(..., {}=...)",
+    "data": "acex.Explainer(..., {}=...)",
+} | dict.fromkeys(("grid", "missing", "other", "relations"), "space=acex.Space.infer(data, {}=...)")
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -369,7 +353,8 @@ def suggests_names(function: Callable[P, T]) -> Callable[P, T]:
     def checked(*args: P.args, **kwargs: P.kwargs) -> T:
         for name in kwargs:
             if name not in known:
-                hint = f" Did you mean {RENAMED[name]!r}?" if name in RENAMED else did_you_mean(name, known)
+                place = PLACES.get(name) or PLACES.get(BY_NAME[name].owner if name in BY_NAME else "")
+                hint = did_you_mean(name, known) if place is None else f" Did you mean {place.format(name)!r}?"
                 raise TypeError(f"{function.__qualname__}: unknown argument {name!r}.{hint}")
         return function(*args, **kwargs)
 

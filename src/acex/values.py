@@ -112,6 +112,14 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The pairs of a JSON object as a dict; ValueError if a name occurs twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("duplicate key: an object has two values of one name")
+    return found
+
+
 def as_json(value: Any) -> Any:
     """A value as JSON knows it: itself, or its text."""
     value = plain(value)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from acex.errors import optional
+from acex.values import unique_names
 
 VERSION = 1
 SIGNED = b"acex certificate 1\n"  # signed before the checksum, so that no signature of something else is valid here
@@ -27,7 +28,7 @@ def parsed(text: str) -> Any:
     Raises:
         ValueError: it is not JSON, or an object has two values of one name, of which programs read different ones.
     """
-    return json.loads(text, parse_constant=_refused, object_pairs_hook=_once)
+    return json.loads(text, parse_constant=_refused, object_pairs_hook=unique_names)
 
 
 def canonical_form(document: Any) -> str:
@@ -97,13 +98,6 @@ def _stands_for(explanation: Any) -> Any:
 
 def _refused(constant: str) -> Any:
     raise ValueError(f"{constant} is not a number of JSON")
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("an object has two values of one name")
-    return found
 
 
 # -- signatures ------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from acex.arrays import Rows
-from acex.values import Label, as_json, is_count, json_value, listed
+from acex.values import Label, as_json, is_count, json_value, listed, unique_names
 
 TOKEN_LIMITS = ("max_completion_tokens", "max_tokens")
 
@@ -100,7 +100,7 @@ class Chat:
         }
 
     def labels(self, answer: Any) -> Any:
-        texts = json.loads(_content(answer), object_pairs_hook=_unique_keys)
+        texts = json.loads(_content(answer), object_pairs_hook=unique_names)
         if not isinstance(texts, dict):
             raise ValueError(f"expected an object with labels, got {texts!r}")
         keys = ["label"] if self.one_by_one else [str(i) for i in range(1, len(texts) + 1)]
@@ -183,11 +183,3 @@ def _content(answer: Any) -> str:
     if not isinstance(content, str):
         raise ValueError(f"choices[0].message.content is {content!r}, not text")
     return content
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The pairs as a dict; ValueError if a key occurs twice."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError(f"duplicate key in {pairs!r}")
-    return found
