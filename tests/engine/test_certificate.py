@@ -155,7 +155,7 @@ def test_exactly_two_rows_are_asked() -> None:
 
 def test_a_rule_that_is_a_function_is_not_checked() -> None:
     e = acex.explain(model, factual(), data=DATA, target="good", budget=8, rules=[lambda rows: rows["income"] < 6000])
-    [rule] = [check for check in verify(parsed(e.to_json())).checks if check.promise == "rule"]
+    [rule] = [check for check in verify(parsed(e.to_json())).checks if check.promise == "rules"]
     assert rule.holds is None
 
 

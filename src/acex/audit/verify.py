@@ -197,7 +197,7 @@ def _rules(e: Explanation, x: FloatArray, points: FloatArray) -> Iterator[Check]
         yield Check("rules", None, f"not checked for {counted(n, 'rule')} over redacted columns.")
     if functions := e.plan.settings.get("functions"):
         words = f"not checked: rules that are functions; the document has only their fingerprint {functions}."
-        yield Check("rule", None, words)
+        yield Check("rules", None, words)
 
 
 def _holds(text: str, e: Explanation, x: FloatArray, points: FloatArray) -> bool:
