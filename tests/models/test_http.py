@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import pickle
 import re
+import signal
 import socket
 import sys
 import tracemalloc
@@ -21,8 +23,10 @@ import acex
 from acex import HttpModel, MissingExtra, ModelFailed
 from acex.engine.blackbox import BlackBox
 from acex.ledger import MemoryLedger, canonical
+from acex.ledger.sql import Ledger
 from acex.models import http as remote
 from acex.models import transport
+from ledgers import killed
 from servers import Deed, drip_body, drip_headers, half, hang_up, labels, pours, raw, reset, says, serving
 
 ROWS = np.array([[1.0], [-1.0], [2.0], [-2.0], [3.0]])
@@ -320,6 +324,57 @@ def test_the_black_box_keeps_what_was_answered_before_a_failure() -> None:
         assert set(known) == set(canonical(ROWS[:2]))
         assert [answer.label for answer in box.ask(ROWS)] == RIGHT
         assert [len(body["rows"]) for body in server.bodies] == [2, 2, 2, 1]
+
+
+def stopped_by(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second request from now on, and only this one, ends with this signal to its own process."""
+    exchange, calls = transport.exchange, iter([False, True])
+
+    def exchanged(*args: Any, **settings: Any) -> Any:
+        if next(calls, False):
+            os.kill(os.getpid(), number)
+        return exchange(*args, **settings)
+
+    monkeypatch.setattr(remote, "exchange", exchanged)
+
+
+def test_an_interrupt_between_requests_keeps_the_answers_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(labels) as server:
+        box = BlackBox(acex.Model(asking(server.url, rows_per_request=2)), MemoryLedger(), 7)
+        stopped_by(signal.SIGINT, monkeypatch)
+        with pytest.raises(KeyboardInterrupt):
+            box.ask(ROWS)
+        assert set(box.ledger.known(box.model_id, canonical(ROWS))) == set(canonical(ROWS[:2]))
+        # Two rows may have been charged without an answer; the last one was not sent.
+        assert (box.n_queries, box.ledger.account(box.model_id).n_charged, box.remaining) == (4, 4, 3)
+        assert [answer.label for answer in box.ask(ROWS)] == RIGHT
+        assert [body["rows"] for body in server.bodies] == [ROWS[:2].tolist(), ROWS[2:4].tolist(), ROWS[4:].tolist()]
+
+
+def test_a_kill_between_requests_keeps_the_answers_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(labels) as server:
+        model = acex.Model(asking(server.url, request={"rows": ["$row"]}, labels="labels.0"))
+
+        def work() -> None:
+            stopped_by(signal.SIGKILL, monkeypatch)
+            BlackBox(model, Ledger(tmp_path / "l.db"), 5).ask(ROWS)
+
+        killed(work)
+        with Ledger(tmp_path / "l.db") as ledger:
+            assert set(ledger.known("model", canonical(ROWS))) == set(canonical(ROWS[:1]))
+            assert [answer.label for answer in BlackBox(model, ledger, 5).ask(ROWS)] == RIGHT
+        assert len(server.bodies) == 5
+
+
+def test_an_interrupt_while_rows_are_asked_again_keeps_what_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(labels) as server:
+        box = BlackBox(acex.Model(asking(server.url, rows_per_request=2)), MemoryLedger(), 5)
+        box.ledger.import_answers(box.model_id, canonical(ROWS), ["no"] * 5)
+        stopped_by(signal.SIGINT, monkeypatch)
+        with pytest.raises(KeyboardInterrupt):
+            box.ask_again(ROWS)
+        assert box.ledger.contradicted(box.model_id) == set(canonical(ROWS[:1]))
+        assert box.ledger.account(box.model_id).n_charged == 4
 
 
 # -- rate, headers, and what is kept -------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from decimal import Decimal
@@ -90,8 +90,10 @@ class BlackBox:
             answers.update({c.row: c.answer for c in claims if c.answer is not None})
             mine = [c.row for c in claims if c.state == "mine"]
             if mine:
+                self.n_queries += len(mine)
                 self.sent.update(mine)
-                recorded = self._send(rows_at(rows, [first[key] for key in mine]), mine)
+                with self.ledger.holding(self.model_id, mine):
+                    _, recorded = self._send(rows_at(rows, [first[key] for key in mine]), mine, self._release)
                 answers.update({answer.row: answer for answer in recorded})
             waiting = [c for c in claims if c.state == "in_flight"]
             if not waiting:
@@ -130,16 +132,9 @@ class BlackBox:
         price = self._price_per_row(rows)
         self.ledger.charge(self.model_id, n, price)
         self.n_queries += n
-        keys = canonical(rows)
-        try:
-            labels, _, _ = self._answers(rows, keys)
-        except ModelFailed as failure:
-            k = len(failure.answered)
-            self.ledger.record(self.model_id, keys[:k], failure.answered)
-            if failure.in_doubt is not None:
-                self.ledger.charge(self.model_id, -(n - k - failure.in_doubt), price)  # certainly not sent
-            raise
-        self.ledger.record(self.model_id, keys, labels)
+        labels, _ = self._send(
+            rows, canonical(rows), lambda unsent: self.ledger.charge(self.model_id, -len(unsent), price)
+        )
         return labels
 
     def _wait(self, claims: list[Claim]) -> None:
@@ -164,26 +159,44 @@ class BlackBox:
         """Record what `read` gave: the valid answers."""
         return self.ledger.record(self.model_id, keys, labels)
 
-    def _send(self, rows: Rows, keys: list[str]) -> list[Answer]:
-        """Answers of the model, recorded; if it fails, what was not charged is given back."""
-        self.n_queries += len(keys)
-        ledger, model = self.ledger, self.model_id
-        with ledger.holding(model, keys):
-            try:
-                labels, scores, used = self._answers(rows, keys)
-            except ModelFailed as failure:
-                k = len(failure.answered)
-                if k:
-                    ledger.record(model, keys[:k], failure.answered, used=failure.used)
-                end = len(keys) if failure.in_doubt is None else k + failure.in_doubt
-                ledger.abandon(model, keys[k:end])
-                self.n_queries -= ledger.release(model, keys[end:])
-                raise
-            except BaseException:  # Ctrl-C: it may have been charged
+    def _send(
+        self, rows: Rows, keys: list[str], give_back: Callable[[list[str]], None]
+    ) -> tuple[list[Any], list[Answer]]:
+        """The labels that the model gives now, and the valid answers. Each request is recorded before the next is sent.
+
+        If a request fails or is interrupted, `give_back` is called with the rows that certainly were not charged.
+        """
+        ledger, model, n = self.ledger, self.model_id, len(keys)
+        size = self.model.rows_per_request or n
+        labels: list[Any] = []
+        answers: list[Answer] = []
+        sent = 0  # how many rows may have been charged
+        try:
+            while sent < n:
+                start, sent = sent, min(sent + size, n)
+                try:
+                    new, scores, used = self._answers(rows_at(rows, slice(start, sent)), keys[start:sent])
+                except BaseException as failure:  # also Ctrl-C
+                    if isinstance(failure, ModelFailed):
+                        k = start + len(failure.answered)
+                        if failure.answered:
+                            ledger.record(model, keys[start:k], failure.answered)
+                        if failure.in_doubt is not None:
+                            sent = k + failure.in_doubt
+                        failure.answered = labels + failure.answered
+                    with suppress(LedgerFailed):
+                        ledger.abandon(model, keys[start:sent])
+                    raise
+                answers += ledger.record(model, keys[start:sent], new, scores=scores, used=used)
+                labels += new
+        finally:
+            if sent < n:
                 with suppress(LedgerFailed):
-                    ledger.abandon(model, keys)
-                raise
-            return ledger.record(model, keys, labels, scores=scores, used=used)
+                    give_back(keys[sent:])
+        return labels, answers
+
+    def _release(self, keys: list[str]) -> None:
+        self.n_queries -= self.ledger.release(self.model_id, keys)
 
     def _price_per_row(self, rows: Rows) -> Decimal | None:
         return None if self._prices is None else self._prices.price_per_row(rows)
@@ -191,15 +204,9 @@ class BlackBox:
     def _call(self, rows: Rows) -> Answered:
         """Labels, scores, and what they have cost, as far as it is known."""
         before = None if self._prices is None else self._prices.spent_in_thread
-        try:
-            labels, scores = self.model.send(rows, numbers=self._numbers)
-        except ModelFailed as failure:
-            failure.used = self._used_since(before)
-            raise
-        return labels, scores, self._used_since(before)
-
-    def _used_since(self, before: Decimal | None) -> Decimal | None:
-        return None if self._prices is None or before is None else self._prices.spent_in_thread - before
+        labels, scores = self.model.send(rows, numbers=self._numbers)
+        used = None if self._prices is None or before is None else self._prices.spent_in_thread - before
+        return labels, scores, used
 
     def _answers(self, rows: Rows, keys: list[str]) -> Answered:
         """The same, within the model's time limit; a later answer is paid for as well, so it is recorded, too."""
@@ -219,7 +226,7 @@ class BlackBox:
                 failure = late.exception()
                 if isinstance(failure, ModelFailed):
                     k = len(failure.answered)
-                    self.ledger.record(self.model_id, keys[:k], failure.answered, used=failure.used)
+                    self.ledger.record(self.model_id, keys[:k], failure.answered)
                 elif failure is None:
                     labels, scores, used = late.result()
                     self.ledger.record(self.model_id, keys, labels, scores=scores, used=used)

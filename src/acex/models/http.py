@@ -65,7 +65,7 @@ class HttpModel:
         input_name: for "v2", the name of the matrix.
         classes: the labels that the model can return, if they are known; required for "chat".
         version: the declared version of the model; a part of `model_id`.
-        rows_per_request: maximum number of rows in a request.
+        rows_per_request: maximum number of rows in a request; 1 if the request has a placeholder for a single row.
         timeout: seconds from sending a request to the end of its answer.
         rate_limit: maximum requests per second, in each process.
         retries: how often a refused request is repeated. A lost one never is.
@@ -123,6 +123,8 @@ class HttpModel:
         object.__setattr__(self, "_headers", headers)
         object.__setattr__(self, "_selects", headers.identity_hash())
         object.__setattr__(self, "_wire", self._chosen_wire())
+        if self._wire.one_by_one:
+            object.__setattr__(self, "rows_per_request", 1)
         object.__setattr__(self, "_limiter", _RateLimiter(self.rate_limit))
         self._check_prices()
         object.__setattr__(self, "_meter", _Meter())
@@ -229,11 +231,10 @@ class HttpModel:
 
     def _in_parts(self, rows: Rows, read: Callable[[Any, int], list[Label]]) -> list[Label]:
         """The labels (or numbers) of all rows, a request at a time."""
-        size = 1 if self._wire.one_by_one else self.rows_per_request
         answered: list[Label] = []
-        for start in range(0, len(rows), size):
+        for start in range(0, len(rows), self.rows_per_request):
             try:
-                answered += self._ask(rows_at(rows, slice(start, start + size)), read)
+                answered += self._ask(rows_at(rows, slice(start, start + self.rows_per_request)), read)
             except ModelFailed as error:
                 error.answered = answered
                 raise

@@ -103,6 +103,11 @@ class Model:
         return model if isinstance(model, HttpModel) and model.token_prices is not None else None
 
     @property
+    def rows_per_request(self) -> int | None:
+        """The maximum number of rows in a request; None if there is none."""
+        return self.wrapped.rows_per_request if isinstance(self.wrapped, HttpModel) else None
+
+    @property
     def labels_by_name(self) -> dict[Label, Label]:
         """The label of each class name."""
         return {name: label for label, name in self.class_names.items()}
