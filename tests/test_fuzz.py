@@ -283,7 +283,7 @@ def sends_twice(patch: pytest.MonkeyPatch) -> None:
 
 
 def mistakes_labels(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("acex.models.model.as_labels", lambda answer, n: as_labels(answer, n)[::-1])
+    patch.setattr("acex.models.model.as_labels", lambda *answer: as_labels(*answer)[::-1])
 
 
 def ignores_limits(patch: pytest.MonkeyPatch) -> None:

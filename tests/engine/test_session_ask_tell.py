@@ -67,6 +67,17 @@ def test_the_ledger_knows_the_rows_by_key_and_what_they_would_cost(tmp_path: Pat
     assert not ledger.in_flight("laboratory", canonical(rows))
 
 
+def test_only_labels_of_the_model_can_be_told() -> None:
+    model = acex.HttpModel("http://host", protocol="json", request="$rows", labels="labels", classes=["yes", "no"])
+    search = acex.Explainer(model, DATA).search(ROW, target="yes")
+    rows = search.ask()
+    for strange in ("maybe", ""):
+        with pytest.raises(ValueError, match="not a label"):
+            search.tell(rows, [strange])
+    search.tell(rows, ["no"])
+    assert len(search.steps) == 1
+
+
 def test_asking_again_counts_and_keeps_what_differs() -> None:
     ledger = MemoryLedger()
     rows = DATA[:3]

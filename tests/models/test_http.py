@@ -301,6 +301,23 @@ def test_long_words_of_a_server_are_cut() -> None:
     assert len(str(caught.value)) < 1000
 
 
+@pytest.mark.parametrize("answer", ["error: overloaded", ""])
+def test_a_label_outside_the_classes_may_have_been_charged_and_is_not_recorded(answer: str) -> None:
+    with serving(labels, says(200, json.dumps({"labels": ["yes", answer]}))) as server:
+        model = asking(server.url, rows_per_request=2, classes=["yes", "no"])
+        box = BlackBox(acex.Model(model), MemoryLedger(), 10)
+        with pytest.raises(ModelFailed, match=f"'{answer}'.*not a label.*may have been charged") as caught:
+            box.ask(ROWS)
+        assert (caught.value.answered, caught.value.in_doubt) == (["yes", "no"], 2)
+        assert set(box.ledger.known(box.model_id, canonical(ROWS))) == set(canonical(ROWS[:2]))
+        assert box.ledger.account(box.model_id).n_charged == 4
+
+
+def test_numbers_need_not_be_among_the_classes() -> None:
+    with serving(says(200, '{"labels": [0.25]}')) as server:
+        assert asking(server.url, classes=["yes", "no"]).predict_numbers(ROWS[:1]) == [0.25]
+
+
 # -- in parts ----------------------------------------------------------------------------------------------
 
 

@@ -209,6 +209,7 @@ def test_labels_of_any_make_become_plain(answer: Any, expected: list[Any]) -> No
         ([1.0, np.inf], "got inf, which is a score"),
         ([1.0, np.nan], "got nan, which is not a label"),
         (["a", None], "got None, which is not a label"),
+        (["a", ""], "got '', which is not a label"),
         (["a", np.nan], "got nan, which is not a label"),
         (pd.Series([True, None], dtype="boolean"), "got <NA>, which is not a label"),
         (pd.Series([{}, {}]), "got {}, which is not a label"),

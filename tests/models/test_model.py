@@ -171,6 +171,19 @@ def test_a_failed_query_says_why(predict: Any, match: str) -> None:
         Model(predict).send(X)
 
 
+class Undecided(NamedModel):
+    classes_ = ("yes", "no")
+
+    def predict(self, rows: Any) -> list[str]:
+        return ["maybe"] * len(rows)
+
+
+def test_an_answer_that_is_not_a_label_of_the_model_is_a_failure() -> None:
+    with pytest.raises(ModelFailed, match="'maybe' is not a label of the model; its labels are 'yes', 'no'") as caught:
+        Model(Undecided("m")).send(X)
+    assert caught.value.charged
+
+
 def test_without_a_model_nothing_is_sent() -> None:
     model = Model(None, name="assay", class_names={0: "no", 1: "yes"})
     assert model.identity(is_shared=True) == "assay" and model.read(["yes"], 1) == [1]

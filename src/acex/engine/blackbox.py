@@ -153,7 +153,7 @@ class BlackBox:
 
     def read(self, labels: Any, n: int) -> list[Label]:
         """The labels (or numbers) of n rows that were asked elsewhere."""
-        return (as_numbers if self._numbers else as_labels)(labels, n)
+        return as_numbers(labels, n) if self._numbers else as_labels(labels, n, self.model.labels)
 
     def take_in(self, keys: Sequence[str], labels: Sequence[Label]) -> list[Answer]:
         """Record what `read` gave: the valid answers."""

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from decimal import Decimal
+from functools import partial
 from threading import Lock, local
 from time import monotonic, sleep
 from typing import Any, Literal
@@ -63,7 +64,8 @@ class HttpModel:
             name of the output, needed if there are several.
         inputs: for "v2", one tensor for all rows ("matrix") or one for each column ("columns"; texts too).
         input_name: for "v2", the name of the matrix.
-        classes: the labels that the model can return, if they are known; required for "chat".
+        classes: the labels that the model can return, if they are known; any other answer is an error. Required for
+            "chat".
         version: the declared version of the model; a part of `model_id`.
         rows_per_request: maximum number of rows in a request; 1 if the request has a placeholder for a single row.
         timeout: seconds from sending a request to the end of its answer.
@@ -223,7 +225,7 @@ class HttpModel:
             ModelFailed: with `answered`, the labels of the first rows if some requests succeeded, and
                 `in_doubt`, how many of the rows after them may have been charged.
         """
-        return self._in_parts(rows, as_labels)
+        return self._in_parts(rows, partial(as_labels, classes=self.classes_))
 
     def predict_numbers(self, rows: Rows) -> list[Label]:
         """As `predict`, for a server that returns one number per row."""

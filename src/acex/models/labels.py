@@ -20,15 +20,19 @@ LONGEST_QUOTE = 200  # characters of an invalid answer that a message shows
 # -- labels and numbers ----------------------------------------------------------------------------------
 
 
-def as_labels(answer: Any, n: int) -> list[Label]:
+def as_labels(answer: Any, n: int, classes: Sequence[Label] | None = None) -> list[Label]:
     """One plain label for each of n rows.
 
+    Args:
+        classes: the labels that the model can return; None if they are not known.
+
     Raises:
-        ValueError: the answer has another length or shape, or contains scores, missing values or overlong texts.
+        ValueError: the answer has another length or shape, or contains scores, missing values, empty or overlong texts,
+            or labels other than the classes.
     """
     labels = _one_per_row(answer, n, "labels")
     for label in labels:
-        if is_missing(label) or not isinstance(label, (str, bool, int, float)):
+        if is_missing(label) or not isinstance(label, (str, bool, int, float)) or label == "":
             raise ValueError(f"got {_quoted(label)}, which is not a label: text, a whole number or a Boolean")
         if isinstance(label, str) and len(label) > LONGEST_LABEL:
             raise ValueError(f"got a label of {len(label):,} characters; at most {LONGEST_LABEL:,} are allowed")
@@ -39,6 +43,8 @@ def as_labels(answer: Any, n: int) -> list[Label]:
                 f"got {label!r}, which is a score, not a label; use a target such as target=acex.AtLeast(0.5) (in the "
                 f"shell --target-range 0.5..), or turn scores into labels first: lambda rows: score(rows) > 0.5"
             )
+        if classes is not None and label not in classes:
+            raise ValueError(f"{_quoted(label)} is not a label of the model; its labels are {listed(classes)}")
     return labels
 
 

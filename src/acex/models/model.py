@@ -23,7 +23,7 @@ from acex.models.labels import (
     unworded,
 )
 from acex.search.votes import Noise, Share
-from acex.values import Label, is_finite, listed
+from acex.values import Label, is_finite
 
 Scores: TypeAlias = list[tuple[Any, float]]  # the probability of each label, for one row
 
@@ -138,17 +138,15 @@ class Model:
         Raises:
             ValueError: they are not one answer per row, or not labels of this model.
         """
-        as_answers = as_labels if self.no_labels is None and not has_fractions(answers) else as_numbers
-        labels = as_answers(self.to_labels(answers), n)
-        if self.labels is not None and (unknown := [label for label in labels if label not in self.labels]):
-            raise ValueError(f"{unknown[0]!r} is not a label of the model; its labels are {listed(self.labels)}")
-        return labels
+        if self.no_labels is not None or (self.labels is None and has_fractions(answers)):
+            return as_numbers(self.to_labels(answers), n)
+        return as_labels(self.to_labels(answers), n, self.labels)
 
     def send(self, rows: Rows, *, numbers: bool = False) -> tuple[list[Label], list[Scores] | None]:
         """Query the model: one label (or number) per row, and with `scores` the probabilities of each row's labels.
 
         Raises:
-            ModelFailed: the model raised, or did not return one label (or number) per row.
+            ModelFailed: the model raised, or did not return one of its labels (or a number) per row.
         """
         predict = self._predict_numbers if numbers else self._predict
         try:
@@ -161,7 +159,7 @@ class Model:
         try:
             if isinstance(answer, Scored):
                 return as_labels(answer.labels, n), as_scores(answer, n)
-            return (as_numbers if numbers else as_labels)(answer, n), None
+            return as_numbers(answer, n) if numbers else as_labels(answer, n, self.labels), None
         except ValueError as error:
             what = "number" if numbers else "label"
             advice = row_wise_advice(answer)
