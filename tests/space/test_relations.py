@@ -229,6 +229,30 @@ def test_identifiers_and_declared_columns_are_in_no_relation(tmp_path: Path) -> 
     assert read_rules(file) == ["total == a + b", "gross == 1.2 * net"]
 
 
+@pytest.mark.parametrize("dtype", [int, bool])
+def test_one_of_several_dummies_is_set(dtype: Any) -> None:
+    rng = np.random.default_rng(0)
+    site, size = rng.choice(["a", "b", "c"], N), rng.uniform(0, 9, N).round(2)
+    data = pd.get_dummies(pd.DataFrame({"size": size, "site": site}), dtype=dtype).assign(old=rng.random(N) < 0.3)
+    data["new"] = ~data["old"]
+    names = ["site_a", "site_b", "site_c"]
+    assert f"sum({', '.join(names)}) == 1" in Space.infer(data).relations
+
+    def model(rows: pd.DataFrame) -> Any:
+        asked = rows.astype(float)
+        assert (asked[names].sum(axis=1) == 1).all() and (asked["old"] + asked["new"] == 1).all()
+        return rows["size"] + 5 * asked["site_b"] + asked["new"] > 7
+
+    e = acex.explain(model, data[~model(data)].iloc[0], data, budget=25, rules=["site_b + old <= 1"])
+    assert e.outcome == "found"
+
+
+def test_columns_without_gaps_are_related_whatever_the_others_lack() -> None:
+    rng = np.random.default_rng(0)
+    data = bills().assign(**{f"c{j}": np.where(rng.random(N) < 0.2, np.nan, rng.normal(size=N)) for j in range(30)})
+    assert "total == a + b" in Space.infer(data, missing="keep").relations
+
+
 def test_a_gap_breaks_no_relation() -> None:
     data = bills().astype(float)
     data.loc[::7, "b"] = np.nan

@@ -82,7 +82,7 @@ class Feature:
 
     @property
     def is_counted(self) -> bool:
-        """Can relations and rules calculate with the codes: numbers, and dates that are counted in days?"""
+        """Can relations and rules calculate with the codes: numbers, Booleans, and dates that are counted in days?"""
         return self.is_number
 
     @property

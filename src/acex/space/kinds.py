@@ -327,6 +327,10 @@ class Nominal(Categorical):
     ordered = False
 
     @property
+    def is_counted(self) -> bool:
+        return self.categories == (False, True)  # their codes are 0 and 1
+
+    @property
     def high(self) -> float:
         return len(self.categories) - 1.0 + self.gaps
 

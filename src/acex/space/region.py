@@ -68,7 +68,7 @@ class Region:
         relations = as_rules(space.relations, space)[0] if space.relations else ()
         kept = [rule for rule in relations if rule.holds(factual[None], factual).all()]
         stays = np.array([f.frozen for f in space.features]) | (False if constant is None else constant)
-        following = _following((*kept, *texts), stays, [f.grid for f in space.features])
+        following = _following((*kept, *texts), stays | space.is_nominal, [f.grid for f in space.features])
         space = space.with_grid({space.names[j]: None for j in following})  # they take any value that fits
         pairs, lists = space.by_index("ranges", ranges), space.by_index("values", values)
         listed = lists.keys() | {j for j, feature in enumerate(space.features) if feature.lists_codes}

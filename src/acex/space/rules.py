@@ -247,9 +247,7 @@ class Formula:
 
     def sides(self, a: ast.expr, b: ast.expr, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Both sides of a comparison: numbers, or codes of categories or dates."""
-        left, right = self._category_column(a), self._category_column(b)
-        if self._token(a) is None or self._token(b) is None:  # days in arithmetic: end == start + days
-            left, right = (None if j is None or self.space.features[j].is_counted else j for j in (left, right))
+        left, right = self._category_column(a, b), self._category_column(b, a)
         if left is not None and right is not None and self._are_dates(left, right):
             return X[:, left], X[:, right]
         if left is not None:
@@ -264,11 +262,15 @@ class Formula:
         steps = {f.step if isinstance(f, Date) else "" for f in (self.space.features[j] for j in columns)}
         return len(steps) == 1 and "" not in steps
 
-    def _category_column(self, node: ast.expr) -> int | None:
-        """The position of the column that a node names, if it holds no numbers."""
+    def _category_column(self, node: ast.expr, other: ast.expr | None = None) -> int | None:
+        """The position of the column that a node names, if what it is compared with is no number."""
         token = self._token(node)
         j = self.places.get(token.text) if token is not None and token.kind in ("word", "quoted") else None
-        return None if j is None or self.space.features[j].is_number else j
+        if j is None or self.space.features[j].is_number:
+            return None
+        value = None if other is None else self._token(other)
+        is_value = value is not None and (value.is_value or value.text not in self.places)
+        return j if is_value or not self.space.features[j].is_counted else None  # numbers too: end == start + days
 
     def _code(self, j: int, node: ast.expr, X: FloatArray) -> FloatArray:
         """The code of a category of feature j, as it is written."""

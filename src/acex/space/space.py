@@ -295,8 +295,12 @@ class Space:
         if not use:
             return self
         X = np.column_stack([self.held[j].codes(rows.iloc[:, j]) for j in use])
-        X = X[~(self.gap_codes[use] == X).any(axis=1)]
-        return replace(self, relations=tuple(find_relations([self.names[j] for j in use], X)))
+        is_gap, names = self.gap_codes[use] == X, np.array([self.names[j] for j in use], dtype=object)
+        full = ~is_gap.any(axis=0)  # columns without gaps: all rows tell about them
+        found = find_relations(names[full].tolist(), X[:, full])
+        if not full.all():
+            found += find_relations(names.tolist(), X[~is_gap.any(axis=1)])
+        return replace(self, relations=tuple(dict.fromkeys(found)))
 
     def like(self, data: Rows) -> Space:
         """The same features, with rows written as in `data` (a DataFrame or a 2-D array).
