@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -114,10 +115,16 @@ def flats(n: int = 30) -> pd.DataFrame:
     return table
 
 
+def in_threads() -> Any:
+    """The studio takes the model for one that cannot be pickled, and so asks it in threads of this process."""
+    return patch("acex.studio.worker_pool.cloudpickle.dumps", side_effect=TypeError)
+
+
 @contextmanager
 def visiting(workspace: Workspace, **more: Any) -> Iterator[TestClient]:
     """A client that sends requests as the studio's own page does."""
-    app = studio_app(workspace, port=PORT, in_threads=True, **more)
+    with in_threads():
+        app = studio_app(workspace, port=PORT, **more)
     with TestClient(app, base_url=HOME, headers={"origin": HOME}) as client:
         client.workspace = workspace  # type: ignore[attr-defined]
         yield client

@@ -54,13 +54,13 @@ def test_each_set_is_found_not_found_or_not_asked_for_and_says_so() -> None:
             assert entry.explanation.label_after in (None, "yes")
     assert subsets.frame()["state"].tolist() == [e.state for e in subsets.entries]
     assert "income is enough alone" in str(subsets).lower()
-    assert "all 1 plausible changes were asked" in subsets.to_html()
+    assert "no plausible change is left after 1 row" in subsets.to_html()
 
 
 def test_a_feature_without_a_plausible_change_is_not_called_asked() -> None:
     subsets = explainer().feature_subsets(X, target="yes", rules=["job == 'cook'"], budget=30, max_features=1)
     [job] = [e for e in subsets.entries if e.features == ("job",)]
-    assert (job.state, job.asked, job.words) == ("impossible", 0, "no: no plausible change")
+    assert (job.state, job.asked, job.words) == ("impossible", 0, "no: no plausible change is left")
 
 
 def test_the_budget_is_for_all_sets_and_the_rest_is_not_asked() -> None:

@@ -17,7 +17,7 @@ from starlette.websockets import WebSocketDisconnect
 from acex.studio.app import MAX_BYTES, studio_app
 from acex.studio.security import COOKIE, SecurityMiddleware
 from commands import set_up as set_up_bank
-from studios import HOME, PORT, Bank, serving_studio, visiting, workspace_in, workspace_of
+from studios import HOME, PORT, Bank, in_threads, serving_studio, visiting, workspace_in, workspace_of
 
 TOKEN = "the-token-that-was-printed"
 PLAN = {"row": {"position": 0}}
@@ -130,7 +130,9 @@ def test_a_form_of_a_page_from_elsewhere_is_no_json(tmp_path: Path) -> None:
 
 
 def test_a_script_of_another_site_that_hides_its_origin_is_known_by_the_browser(tmp_path: Path) -> None:
-    with TestClient(studio_app(workspace_in(tmp_path), port=PORT, in_threads=True), base_url=HOME) as client:
+    with in_threads():
+        app = studio_app(workspace_in(tmp_path), port=PORT)
+    with TestClient(app, base_url=HOME) as client:
         for site in ("cross-site", "same-site"):
             elsewhere = {"sec-fetch-site": site, "sec-fetch-mode": "no-cors"}
             assert client.get("/api/workspace", headers=elsewhere).status_code == 403

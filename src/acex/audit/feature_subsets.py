@@ -20,7 +20,7 @@ from acex.engine.explanation import Explanation, changes_as_text, records
 from acex.engine.planner import Planner
 from acex.engine.redaction import saved
 from acex.options import Options
-from acex.values import as_json, is_count, joined_words, printable
+from acex.values import as_json, counted, is_count, joined_words, printable
 
 State: TypeAlias = Literal["found", "not found", "impossible", "not asked"]  # in the order in which they are listed
 
@@ -39,7 +39,7 @@ class FeatureSubset:
 
     @property
     def state(self) -> State:
-        """ "found"; "not found" (which proves nothing); "impossible" (every plausible value was asked); "not asked"."""
+        """ "found"; "not found" (which proves nothing); "impossible" (no plausible value is left); "not asked"."""
         e = self.explanation
         if e is None:
             return "not asked"
@@ -66,7 +66,7 @@ class FeatureSubset:
     def words(self) -> str:
         """The state as people write it."""
         if self.state == "impossible":
-            return f"no: all {self.asked} plausible changes were asked" if self.asked else "no: no plausible change"
+            return "no: no plausible change is left" + (f" after {counted(self.asked, 'row')}" if self.asked else "")
         return {"found": "yes", "not found": "asked and not found", "not asked": "not asked"}[self.state]
 
 

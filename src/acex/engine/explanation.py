@@ -59,10 +59,10 @@ NOTHING_FOUND = {
     "unfinished": "No counterfactual was found so far; the search has not ended.",
 }
 ADVICE = {  # where no option alone is in the way
-    "budget_spent": "Raise budget, {outcomes}unfreeze features, or relax ranges, values and rules.",
-    "time_spent": "Raise time_limit, or {outcomes}relax ranges and rules.",
-    "unlikely": "Unfreeze features, relax ranges, values or rules, {outcomes}or choose another target.",
-    "exhausted": "Unfreeze features, widen ranges, or relax plausibility (a lower threshold, or None).",
+    "budget_spent": "Raise budget",
+    "time_spent": "Raise time_limit",
+    "unlikely": "Choose another target",
+    "exhausted": "Relax plausibility (a lower threshold, or None)",
 }
 RELAXED = {  # what to write in order to relax an option
     "plausibility": "plausibility=None, or a lower Plausibility(threshold=...); in the shell --plausibility none",
@@ -338,8 +338,13 @@ class Explanation:
             return ""
         has_outcomes = bool(self.plan.settings.get("outcomes"))
         result = NOTHING_FOUND[self.outcome].format(label=labels_as_text(self)[0])
-        help_ = ADVICE.get(self.outcome, "").format(outcomes="" if has_outcomes else "pass known outcomes, ")
-        return " ".join(filter(None, [result, self._in_the_way(has_outcomes) or help_]))
+        if self.outcome not in ADVICE:
+            return result
+        limits = [name for name in RELAXED if name != "plausibility" and self.plan.settings.get(name)]
+        limits += ["freeze"] if any(feature.frozen for feature in self.plan.space.features) else []
+        hints = [] if has_outcomes or self.outcome == "exhausted" else ["pass known outcomes"]
+        ways = [ADVICE[self.outcome], *hints, *([f"relax {joined_words(limits)}"] if limits else [])]
+        return f"{result} {self._in_the_way(has_outcomes) or joined_words(ways, 'or') + '.'}"
 
     def _in_the_way(self, has_outcomes: bool) -> str:
         """Which options exclude candidates, and what relaxes them; empty where none does alone."""

@@ -338,7 +338,8 @@ def _assumptions(space: Space, region: Region, lists: Mapping[Any, Any]) -> tupl
         out.append(Remark("few_values", what, tuple(few), advice=advice))
     kept = {rule.text for rule in region.rules}
     found = as_rules(space.relations, space)[0] if space.relations else ()
-    rules = [rule for rule in found if region.movable[rule.equalities[0].columns].any()]
+    known = (rule for rule in found if rule.applies(region.factual[None]).all())
+    rules = [rule for rule in known if region.movable[rule.equalities[0].columns].any()]
     off = "Space.infer(data, relations=False) turns this off (in the shell --no-relations)."
     for code, is_kept, words, advice in (
         ("relations_kept", True, "Kept, as in all rows of data", off),

@@ -60,10 +60,9 @@ def studio_app(
     hosts: Iterable[str] = (),
     any_address: bool = False,
     token: str | None = None,
-    in_threads: bool = False,
 ) -> ASGIApp:
     """The studio as an ASGI application; see `SecurityMiddleware` and `WorkerPool` for the arguments."""
-    studio = Studio(workspace, WorkerPool(workspace.explainer, MAX_JOBS, in_threads=in_threads))
+    studio = Studio(workspace, WorkerPool(workspace.explainer, MAX_JOBS))
     return SecurityMiddleware(studio.app(), port=port, hosts=hosts, any_address=any_address, token=token)
 
 

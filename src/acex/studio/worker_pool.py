@@ -150,14 +150,12 @@ class WorkerPool:
     Args:
         explainer: goes to each process once. One that cannot be pickled works in threads here, and pages are slower.
         size: how many jobs at once.
-        in_threads: work in threads of this process.
     """
 
-    def __init__(self, explainer: acex.Explainer, size: int, *, in_threads: bool = False) -> None:
+    def __init__(self, explainer: acex.Explainer, size: int) -> None:
         self._explainer, self._packed = explainer, b""
-        if not in_threads:
-            with suppress(Exception):  # a model may raise anything here
-                self._packed = cloudpickle.dumps(explainer)
+        with suppress(Exception):  # a model may raise anything here
+            self._packed = cloudpickle.dumps(explainer)
         self._threads = ThreadPoolExecutor(size, thread_name_prefix="acex-worker")
         self._jobs: dict[Future[None], SubmittedJob] = {}
         self._workers: list[Worker] = []
