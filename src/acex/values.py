@@ -8,10 +8,12 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 Label: TypeAlias = Hashable  # a model's answer for a row: text, a whole number or a truth value
@@ -135,6 +137,17 @@ def fingerprint(value: Any) -> str:
     """A short hash of anything JSON can hold: the same for equal values, on every machine."""
     written = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=as_json)
     return hashlib.sha256(written.encode("ascii")).hexdigest()[:32]
+
+
+def refuse_overwriting(written: Iterable[str | Path | None], read: Iterable[str | Path | None]) -> None:
+    """Raise if a file to write is also one that is read, such as the ledger, or is to be written twice."""
+    others = [path for path in read if path]
+    for path in (path for path in written if path):
+        for other in others:
+            are_there = os.path.exists(path) and os.path.exists(other)
+            if os.path.realpath(path) == os.path.realpath(other) or (are_there and os.path.samefile(path, other)):
+                raise ValueError(f"{path} has another use here and would be overwritten; choose another file.")
+        others.append(path)
 
 
 def listed(items: Iterable[Any], most: int = 12) -> str:

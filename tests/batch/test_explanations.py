@@ -195,6 +195,13 @@ def test_what_is_written_can_be_read(tmp_path: Path) -> None:
     assert table["cost"].tolist() == frame["cost"].tolist()
 
 
+def test_what_is_left_out_needs_a_file_of_its_own_before_anything_is_asked(bill: Bill, tmp_path: Path) -> None:
+    many = explainer(asked=Billed(bill)).explain_many(LOW[:2], budget=3, n_jobs=1)
+    with pytest.raises(ValueError, match=r"many\.json has another use"):
+        many.to_json(tmp_path / "many.json", left_out=tmp_path / "many.json")
+    assert bill.lines() == [] and not (tmp_path / "many.json").exists()
+
+
 def test_without_pyarrow_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     many = explainer().explain_many(LOW[:1], budget=3, n_jobs=1)
     many.frame()  # scikit-learn would notice that pyarrow is gone

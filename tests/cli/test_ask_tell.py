@@ -95,7 +95,19 @@ def test_a_list_that_was_filled_in_is_not_overwritten() -> None:
     assert result.exit_code == 2
     assert "todo.csv has 1 label not recorded yet" in result.stderr
     assert read()["label"].tolist() == ["bad"]
-    assert "was not written by acex ask" in run(*ASK, "--out", "loans.csv").stderr
+    Path("other.csv").write_bytes(Path("loans.csv").read_bytes())
+    assert "was not written by acex ask" in run(*ASK, "--out", "other.csv").stderr
+
+
+def test_a_list_does_not_replace_the_table_or_the_ledger() -> None:
+    run(*ASK, "--out", "todo.csv")
+    tell(fill_in())
+    table = Path("told.csv").read_bytes()
+    model = ("--ledger", "lab.db", "--model-name", "assay")
+    words = ("ask", "told.csv", "--row", 0, "--drop", "acex_id,label", "--out", "told.csv", *model)
+    assert "told.csv has another use" in run(*words).stderr and Path("told.csv").read_bytes() == table
+    new = [word if word != "lab.db" else "new.csv" for word in ASK]
+    assert "new.csv has another use" in run(*new, "--out", "new.csv").stderr and not Path("new.csv").exists()
 
 
 def test_a_label_that_differs_is_told_and_the_first_stands() -> None:

@@ -113,6 +113,41 @@ def test_a_wrong_key_is_not_blamed_on_the_file() -> None:
     assert result.exit_code == 1 and "the signature is valid, but made with the key" in " ".join(result.stdout.split())
 
 
+OVERWRITING = {
+    "the ledger": ("--ledger", "l.db", "--model-name", "m", "--left-out", "l.db"),
+    "a new ledger": ("--ledger", "new.json", "--model-name", "m", "--out", "new.json"),
+    "the key": ("--sign", "key.pem", "--left-out", "key.pem"),
+    "the key by a link": ("--sign", "key.pem", "--left-out", "link.pem"),
+    "the row": ("--x", "row.json", "--left-out", "row.json"),
+    "the model": ("--left-out", "acex_test_bank.py"),
+    "out": ("--out", "why.json", "--left-out", "./why.json"),
+}
+
+
+@pytest.mark.parametrize("name", OVERWRITING)
+@pytest.mark.parametrize("command", ["explain", "batch"])
+def test_a_command_does_not_write_over_its_own_files(command: str, name: str) -> None:
+    write_keys()
+    acex.Ledger("l.db").close()
+    Path("link.pem").hardlink_to("key.pem")
+    Path("row.json").write_text('{"age": 30, "income": 1500, "debt": 0.6, "job": "cook"}', encoding="utf-8")
+    before = {path: path.read_bytes() for path in Path().iterdir() if path.is_file()}
+    row = () if name == "the row" else ("--row", 0)
+    words = ("loans.csv", *row, "--drop", "id,outcome", *MODEL, "--budget", 3, "--redact", "age")
+    result = run(command, *words, "--out", "o.json", *OVERWRITING[name])
+    assert result.exit_code == 2 and f"{Path(OVERWRITING[name][-1])} has another use" in result.stderr, result.stderr
+    assert {path: path.read_bytes() for path in Path().iterdir() if path.is_file()} == before
+
+
+def test_a_report_does_not_replace_the_key() -> None:
+    write_keys()
+    run(*EXPLAIN, "--row", 0, "--out", "why.json")
+    key = Path("key.pem").rename("key.html").read_bytes()
+    result = run("report", "why.json", "--sign", "key.html", "--out", "key.html")
+    assert result.exit_code == 2 and "key.html has another use" in result.stderr
+    assert Path("key.html").read_bytes() == key
+
+
 def test_columns_are_left_out_of_every_file() -> None:
     run(*EXPLAIN, "--row", 0, "--out", "why.json", "--redact", "age,job", "--left-out", "kept.json")
     assert run("verify", "why.json", "--left-out", "kept.json").exit_code == 0

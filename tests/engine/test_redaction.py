@@ -186,6 +186,17 @@ def test_a_name_within_another_name_is_another_column() -> None:
     assert redacted(e.to_dict(), ["rent"])[0]["settings"]["rules"] == ["rented >= 0"]
 
 
+def test_what_is_left_out_needs_a_file_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "why.json"
+    with pytest.raises(ValueError, match=r"why\.json has another use"):
+        explained().to_json(path, redact=["salary"], left_out=str(path))
+    path.write_text("a key")
+    for write in (explained().to_json, explained().to_html):
+        with pytest.raises(ValueError, match=r"why\.json has another use"):
+            write(path, sign=path)
+    assert path.read_text() == "a key"
+
+
 def test_what_was_left_out_can_be_shown_later(tmp_path: Path) -> None:
     from acex.engine.certificate import parsed
 

@@ -30,7 +30,7 @@ from acex.ledger import BaseLedger
 from acex.options import Options
 from acex.plan.plan import Plan
 from acex.space.space import as_frame
-from acex.values import as_json, is_count, is_missing, listed
+from acex.values import as_json, is_count, is_missing, listed, refuse_overwriting
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -233,6 +233,7 @@ class Explanations(Sequence[Explanation]):
             by: also compare groups of rows, as in `summary`.
             redact, left_out, sign: as in `Explanation.to_json`.
         """
+        refuse_overwriting([path, left_out], [sign])
         gone, rows, private = list(redact), [], {}
         for i, result in enumerate(self._all_results(gone)):
             document = None

@@ -17,7 +17,7 @@ from acex.cli.ledgers import KEY, gives_numbers, named_rows, opened, settings_of
 from acex.cli.program import NOTHING_FOUND, WAITING, AsJson, say
 from acex.cli.show import console, echo, print_json, records
 from acex.cli.tables import Encoding, as_label, file_to_write, read_table
-from acex.values import counted, did_you_mean, listed, plain, spelling
+from acex.values import counted, did_you_mean, listed, plain, refuse_overwriting, spelling
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,6 +55,7 @@ def ask(
 
     if case.ledger is None or "name" not in case.given:
         raise ValueError("acex ask needs --ledger and --model-name: its rows are recorded there under that name.")
+    refuse_overwriting([out], [case.data, case.x, case.schema, case.ledger])
     prepared = case.prepare(None)
     name = None if prepared.ids is None else str(plain(prepared.ids[0]))
     with acex.Ledger(case.ledger) as book:

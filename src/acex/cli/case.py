@@ -16,8 +16,9 @@ import acex
 from acex.cli import flags
 from acex.cli.flags import Given
 from acex.cli.program import say
-from acex.cli.tables import TableFlags, column_names, matching, read_table, refuse_overwriting
+from acex.cli.tables import TableFlags, column_names, matching, read_table
 from acex.options import ALLOWED, MODEL, WANTED, search_arguments, suggests_names
+from acex.values import refuse_overwriting
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,11 +145,11 @@ class Case:
         """Where answers are recorded."""
         return self.given.get("ledger")
 
-    def open(self, black_box: ModelFlags, *written: Path | None) -> Prepared:
+    def open(self, black_box: ModelFlags, *written: Path | None, sign: Path | None = None) -> Prepared:
         """What `prepare` returns for the model of the flags; files that are read must not be among those `written`."""
-        for path in written:
-            read = (self.data, self.x, self.schema, self.ledger, black_box.model, black_box.model_config)
-            refuse_overwriting(path, *read)
+        code = f"{black_box.model.partition(':')[0].replace('.', '/')}.py"  # of module:name
+        read = (self.data, self.x, self.schema, self.ledger, black_box.model, code, black_box.model_config, sign)
+        refuse_overwriting(written, read)
         return self.prepare(black_box.open(self.given.get("timeout")))
 
     def prepare(self, model: Any) -> Prepared:

@@ -79,7 +79,7 @@ def explain(
     from acex.engine.redaction import redacted_error
     from acex.show.pages import without
 
-    prepared = case.open(black_box, out)
+    prepared = case.open(black_box, out, left_out, sign=output.sign)
     output.check(prepared.space.names)
     if dry_run:
         _print_plan(case, prepared, price_per_row, as_json)
@@ -238,7 +238,7 @@ def batch(
     answer is paid for twice. Exit code 1: no row has a counterfactual; 3: some
     rows failed.
     """
-    prepared = case.open(black_box, out)
+    prepared = case.open(black_box, out, left_out, sign=output.sign)
     output.check(prepared.space.names)
     names = column_names([] if by is None else [by], prepared.whole.columns, "--by")
     if redacted := [name for name in names if name in output.columns]:

@@ -14,8 +14,8 @@ import acex
 from acex.cli.case import ModelFlags
 from acex.cli.program import NOTHING_FOUND, AsJson, say
 from acex.cli.show import console, echo, print_json, records, table
-from acex.cli.tables import column_names, file_to_write, read_table, refuse_overwriting
-from acex.values import counted, listed
+from acex.cli.tables import column_names, file_to_write, read_table
+from acex.values import counted, listed, refuse_overwriting
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,7 +124,7 @@ def export(
     from acex.ledger.row_keys import first_result
     from acex.spreadsheets import write_csv
 
-    refuse_overwriting(out, where)
+    refuse_overwriting([out], [where])
     with opened(where) as book:
         model = chosen(book, model_id)
         every = book.tables.answers(model)

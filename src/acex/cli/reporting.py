@@ -14,8 +14,8 @@ from acex.cli.case import ModelFlags
 from acex.cli.ledgers import opened
 from acex.cli.program import NOTHING_FOUND, AsJson, say
 from acex.cli.show import console, print_json, records, table
-from acex.cli.tables import OutputFlags, refuse_overwriting
-from acex.values import counted, listed
+from acex.cli.tables import OutputFlags
+from acex.values import counted, listed, refuse_overwriting
 
 if TYPE_CHECKING:
     from acex.audit.verify import Check, Verified
@@ -185,7 +185,7 @@ def report(
     from acex.show.html import index_page
     from acex.show.pages import page, without
 
-    refuse_overwriting(out, source)
+    refuse_overwriting([out], [source, output.sign, fields, template])
     explanations, prices = (_from_file(Path(source)), {}) if source.endswith(".json") else _from_ledger(source)
     if row_id:
         explanations = {name: e for name, e in explanations.items() if _is_called(row_id, name, e)}

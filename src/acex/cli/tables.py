@@ -219,13 +219,6 @@ def file_to_write(help_text: str, *suffixes: str) -> Any:
     return typer.Option(dir_okay=False, callback=check, help=help_text)
 
 
-def refuse_overwriting(out: Path | None, *read: str | Path | None) -> None:
-    """Refuse to write to a file that the same command reads, such as the ledger."""
-    for path in read:
-        if out is not None and path is not None and out.exists() and Path(path).exists() and out.samefile(path):
-            raise ValueError(f"{out} is an input of this command and would be overwritten; choose another file.")
-
-
 @dataclass(frozen=True)
 class OutputFlags:
     """The flags about signatures and redaction."""

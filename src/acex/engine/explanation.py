@@ -38,6 +38,7 @@ from acex.values import (
     listed,
     printable,
     readable,
+    refuse_overwriting,
 )
 
 if TYPE_CHECKING:
@@ -442,6 +443,7 @@ class Explanation:
         """
         from acex.show.pages import page
 
+        refuse_overwriting([path], [options.get("sign")])
         return saved(page(self, profile, **options), path)
 
     # -- for machines --------------------------------------------------------------------------------------------
@@ -510,6 +512,7 @@ class Explanation:
             left_out: a file for what was left out, with the salts, for its owner to keep.
             sign: a file with an Ed25519 private key (PEM) that signs it.
         """
+        refuse_overwriting([path, left_out], [sign])
         document, private = redacted(self.to_dict(), redact)
         return saved(certified(document, sign), path, private, left_out)
 
