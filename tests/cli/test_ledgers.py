@@ -59,14 +59,37 @@ def test_what_is_exported_can_be_imported_and_is_not_asked_again() -> None:
     known = shown_by("ledger", "import", "l.db", "answers.csv", "--model-name", "bank-1")
     assert known == "0 of 8 answers were new to bank-1.\n"
 
-    extra = [c for c in exported.columns[4:] if c != "label"]
-    words = ("ledger", "import", "new.db", "answers.csv", "--model-name", "bank-1", "--drop", ",".join(extra))
+    words = ("ledger", "import", "new.db", "answers.csv", "--model-name", "bank-1")
     assert shown_by(*words).startswith("8 of 8 answers")
+    assert acex.Ledger("new.db").account("bank-1").features == ("age", "income", "debt", "job")
     elsewhere = [word if word != "l.db" else "new.db" for word in EXPLAIN]
     assert "0 of 8 labels changed" in run("audit", "new.db", *MODEL, "--model-name", "bank-1").stdout
     Path("bill.txt").unlink()
     run(*elsewhere, "--no-share-answers")
     assert not set(bill()) & {str(tuple(row)) for row in exported.iloc[:, :4].itertuples(index=False)}
+
+
+def test_features_may_have_the_names_of_columns_that_export_adds() -> None:
+    own = {"age": "sequence", "job": "label"}
+    pd.read_csv("loans.csv").rename(columns=own).to_csv("own.csv", index=False)
+    run(*["own.csv" if word == "loans.csv" else word for word in EXPLAIN])
+    run("ledger", "export", "l.db", "--out", "answers.csv")
+    words = ("ledger", "import", "new.db", "answers.csv", "--model-name", "bank-1")
+    assert shown_by(*words).startswith("8 of 8 answers")
+    with acex.Ledger("new.db") as new, acex.Ledger("l.db") as old:
+        assert new.account("bank-1").features == ("sequence", "income", "debt", "label")
+        assert {a.row: a.label for a in new.answers("bank-1")} == {a.row: a.label for a in old.answers("bank-1")}
+
+
+def test_a_part_of_an_export_is_not_taken_for_features() -> None:
+    run(*EXPLAIN)
+    run("ledger", "export", "l.db", "--out", "answers.csv")
+    pd.read_csv("answers.csv").drop(columns="scores").to_csv("part.csv", index=False)
+    words = ("ledger", "import", "new.db", "part.csv", "--model-name", "bank-1")
+    result = run(*words)
+    assert result.exit_code == 2 and "some columns of acex ledger export" in result.stderr
+    extra = "sequence,purpose,explanation_id,attempts,answered_at,acex_id"
+    assert shown_by(*words, "--drop", extra).startswith("8 of 8 answers")
 
 
 def test_a_budget_holds_in_rows_and_in_money() -> None:

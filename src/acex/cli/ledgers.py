@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 KEY = "acex_id"  # the column that names a row of the ledger in files
+# What `acex ledger export` adds to the features; to names that a feature has, it adds acex_.
+EXPORTED = ("sequence", "label", "scores", "purpose", "explanation_id", "attempts", "answered_at", KEY)
 LARGEST = 2**63 - 1  # the largest integer that a database stores
 ledger = typer.Typer(help="Show what was asked, answered and paid; limit it.\n\nExample: acex ledger show loans.db")
 
@@ -146,7 +148,7 @@ def import_(
     where: Where,
     answers: Annotated[Path, typer.Argument(help="A .csv or .parquet file of rows with the model's labels.")],
     model_id: Annotated[str, typer.Option("--model-name", help="Name of the model that gave the labels.")],
-    label: Annotated[str, typer.Option(metavar="COLUMN", help="The column with the model's labels.")] = "label",
+    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Labels; by default acex_label or label.")] = None,
     drop: Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="Columns hidden from the model.")] = None,
     new_labels: Annotated[
         bool, typer.Option("--new-labels", help="Accept labels that the model has not given before.")
@@ -156,6 +158,8 @@ def import_(
 
     The columns must be those of the model's rows; where the ledger knows them,
     other columns are left out. So must be its labels, or --new-labels is needed.
+    Columns that acex ledger export added, such as sequence and acex_id, are left
+    out. Where a feature has such a name, export calls its own acex_sequence.
 
     Example: acex ledger import loans.db answers.csv --model-name bank-1
     """
@@ -163,6 +167,8 @@ def import_(
     from acex.models.labels import as_labels, as_numbers
 
     lines = read_table(answers, guarded=True)
+    added = {f"acex_{name}" if f"acex_{name}" in lines.columns else name for name in EXPORTED}
+    label = label or ("acex_label" if "acex_label" in added else "label")
     [label] = column_names([label], lines.columns, "--label", whole=True)
     with acex.Ledger(where) as book:
         try:
@@ -175,6 +181,10 @@ def import_(
         if known is not None:
             column_names(known, rows.columns, f"{answers}", whole=True)
             rows = rows[list(known)]
+        elif added <= set(lines.columns):
+            rows = rows.drop(columns=[*added], errors="ignore")
+        elif KEY in rows.columns:
+            raise ValueError(f"{answers} has only some columns of acex ledger export; --drop what is no feature.")
         labels = _as_given(labels, book, model_id)
         book.register(model_id, features=[str(name) for name in rows.columns])
         new = book.import_answers(model_id, canonical(rows), labels, new_labels=new_labels)
