@@ -84,6 +84,22 @@ def test_a_schema_gives_an_order_and_freezes() -> None:
     assert answer["space"]["features"][3]["kind"] == "ordinal"
 
 
+@pytest.mark.parametrize("missing", ["keep", "drop"])
+def test_a_schema_fits_all_rows_of_its_table_also_those_with_gaps(missing: str) -> None:
+    table = pd.read_csv("loans.csv").astype({"age": float})
+    table.loc[1, ["age", "income", "job"]] = [None, 99_000, "pilot"]
+    table.to_csv("loans.csv", index=False)
+    assert run("schema", "loans.csv", "--drop", "id,outcome", "--out", "s.toml").exit_code == 0
+    text = Path("s.toml").read_text(encoding="utf-8")
+    assert "99000" in text and "pilot" in text and "gaps = true" not in text
+    words = ("--schema", "s.toml", "--missing", missing, "--target", "good", "--budget", "8")
+    assert explain(*words)["outcome"] == "found"
+    Path("s.toml").write_text(text.replace("pilot", "judge").replace("99000", "98000"), encoding="utf-8")
+    result = run("explain", *ROW, *MODEL, "--schema", "s.toml", "--missing", "keep")
+    assert result.exit_code == 2 and "data: 2 columns" in result.stderr, result.stderr
+    assert "99000 is outside" in result.stderr and "--schema" in result.stderr and "--other" in result.stderr
+
+
 def test_a_schema_that_was_edited_is_not_overwritten() -> None:
     assert run("schema", "loans.csv", "--out", "s.toml").exit_code == 0
     result = run("schema", "loans.csv", "--out", "s.toml")

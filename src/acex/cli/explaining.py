@@ -338,12 +338,15 @@ def schema(
     """Describe the columns of a file in TOML, to be edited and used with --schema.
 
     Example: acex schema loans.csv --drop id,decision --out loans.toml
+
+    Ranges and categories are those of all known values, also in rows with gaps.
     """
     from acex.space.schema import schema_text
 
     rows = read_table(data, **reading.arguments)
     hidden = column_names(drop, rows.columns, "--drop")
-    space = acex.Space.infer(rows.drop(columns=hidden), **reading.kinds(rows, hidden))
+    space = acex.Space.infer(rows.drop(columns=hidden), missing="keep", **reading.kinds(rows, hidden))
+    space = replace(space, features=tuple(replace(f, gaps=False) for f in space.features))  # --missing says it later
     if out is None:
         echo(schema_text(space), nl=False)
         return

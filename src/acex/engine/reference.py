@@ -59,7 +59,10 @@ class Reference:
         if len(data) == 0:
             raise ValueError("data is empty: at least a few rows are needed to learn what is usual.")
         space = space.like(data)
-        points = space.without_identifiers(space.encode(data))
+        try:
+            points = space.without_identifiers(space.encode(data))
+        except ValueError as error:
+            raise ValueError(f"data: {error}") from None
         scale = Scale.of(space, points)
         known = None if outcomes is None else as_outcomes(outcomes, len(points))
         reference = cls(space, points, scale, Quantiles.of(scale, points), plausibility, known, seed)

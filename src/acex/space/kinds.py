@@ -255,7 +255,7 @@ class Categorical(Feature):
         if None in codes:
             unknown = distinct[codes.index(None)]
             what = f"{self.name!r}: {unknown!r} is not a known category; there are {listed(self.categories)}"
-            raise ValueError(f"{what}. If one of them stands for all others, name it: other=.")
+            raise ValueError(f"{what}. Declare it or name one for all others: other= (in the shell --schema, --other).")
         return np.array(codes, dtype=float)[which]
 
     @cached_property

@@ -125,8 +125,8 @@ class Column:
         bad = ((x < low) | (x > high)) & (x != self.feature.gap)
         if bad.any():
             ends = " to ".join(self.feature.text(self.feature.value(end), 15) for end in (low, high))
-            advice = f"widen the feature: ranges={{{name!r}: (low, high)}}, or a space of your own."
-            refuse(name, values, bad, f"is outside {ends}. If it is a real value, {advice}")
+            advice = "If it is a real value, widen the range in the space (in the shell in --schema)."
+            refuse(name, values, bad, f"is outside {ends}. {advice}")
         return x
 
 
