@@ -139,6 +139,15 @@ def test_a_command_does_not_write_over_its_own_files(command: str, name: str) ->
     assert {path: path.read_bytes() for path in Path().iterdir() if path.is_file()} == before
 
 
+@pytest.mark.parametrize("out", [(), ("--out", "why.csv"), ("--out", "why.xlsx")])
+@pytest.mark.parametrize("words", [("--sign", "key.pem"), ("--redact", "age", "--left-out", "kept.json")])
+def test_what_only_a_json_file_can_hold_is_refused_for_tables(words: tuple[str, ...], out: tuple[str, ...]) -> None:
+    write_keys()
+    result = run(*BATCH, *SOME, *words, *out)
+    assert result.exit_code == 2 and "need --out with a .json file" in result.stderr, result.stderr
+    assert bill() == [] and not list(Path().glob("why.*"))
+
+
 def test_a_report_does_not_replace_the_key() -> None:
     write_keys()
     run(*EXPLAIN, "--row", 0, "--out", "why.json")

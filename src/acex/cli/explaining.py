@@ -238,6 +238,8 @@ def batch(
     answer is paid for twice. Exit code 1: no row has a counterfactual; 3: some
     rows failed.
     """
+    if (of_json := output.sign or left_out) and (out is None or out.suffix.lower() != ".json"):
+        raise ValueError(f"{of_json}: --sign and --left-out need --out with a .json file; tables have no certificate.")
     prepared = case.open(black_box, out, left_out, sign=output.sign)
     output.check(prepared.space.names)
     names = column_names([] if by is None else [by], prepared.whole.columns, "--by")
