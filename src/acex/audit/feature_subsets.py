@@ -157,14 +157,11 @@ def find_feature_subsets(
 def _ordered(free: Sequence[str], size: int, entries: dict[tuple[str, ...], FeatureSubset]) -> list[tuple[str, ...]]:
     """The sets of this size, the most promising first, without those that contain a set that is enough alone."""
     done = [set(features) for features, entry in entries.items() if entry.state == "found"]
-    p_hits = {features[0]: _max_p_hit(entry) for features, entry in entries.items() if len(features) == 1}
+    alone = {features[0]: e for features, e in entries.items() if len(features) == 1 and e.asked}
+    # The greatest P(hit) in sight when the last row was chosen.
+    p_hits = {name: e.explanation.steps[-1].note.max_p_hit for name, e in alone.items() if e.explanation is not None}
     sets = (s for s in combinations(free, size) if not any(d <= set(s) for d in done))
     return sorted(sets, key=lambda s: -sum(p_hits.get(f, 0.0) for f in s))
-
-
-def _max_p_hit(entry: FeatureSubset) -> float:
-    """The greatest P(hit) in sight when the last row was chosen."""
-    return entry.explanation.steps[-1].note.max_p_hit if entry.explanation is not None and entry.asked else 0.0
 
 
 def _summary(entries: Sequence[FeatureSubset], paid: int, budget: int) -> str:

@@ -60,9 +60,5 @@ WRITERS: dict[str, Callable[[pd.DataFrame, Path], object]] = {
 def _column(values: Sequence[Any]) -> pd.Series[Any]:
     """Values as files hold them; whole numbers stay whole where some are missing, so that 1500 is not 1500.0."""
     plain = pd.Series([json_value(value) for value in values], dtype=object)
-    kinds = {type(value) for value in plain.dropna()}
-    if not plain.isna().any():
-        return plain.infer_objects()
-    if kinds == {int} and plain.dropna().abs().max() < 2**63:
-        return plain.astype("Int64")
-    return plain.astype(float) if kinds and kinds <= {int, float} else plain
+    dtype: Any = plain.dropna().infer_objects().dtype
+    return plain.astype({"i": "Int64", "f": float}.get(dtype.kind, object) if plain.isna().any() else dtype)

@@ -155,10 +155,6 @@ class BlackBox:
         """The labels (or numbers) of n rows that were asked elsewhere."""
         return as_numbers(labels, n) if self._numbers else as_labels(labels, n, self.model.labels)
 
-    def take_in(self, keys: Sequence[str], labels: Sequence[Label]) -> list[Answer]:
-        """Record what `read` gave: the valid answers."""
-        return self.ledger.record(self.model_id, keys, labels)
-
     def _send(
         self, rows: Rows, keys: list[str], give_back: Callable[[list[str]], None]
     ) -> tuple[list[Any], list[Answer]]:

@@ -47,12 +47,8 @@ def is_sensitive(name: str) -> bool:
     words = CAMEL.split("".join(c for c in letters if not unicodedata.combining(c)))
     plain = [word.lower() for word in words if word]
     pairs = [f"{a} {b}" for a, b in pairwise(plain)]
-    return any(word in WORDS or _without_digraphs(word) in WORDS for word in plain) or not PHRASES.isdisjoint(pairs)
-
-
-def _without_digraphs(word: str) -> str:
-    """The word with a, o, u for ae, oe, ue, as German umlauts are often written."""
-    return re.sub(r"([aou])e", r"\1", word)
+    plain += [re.sub(r"([aou])e", r"\1", word) for word in plain]  # German umlauts are often written ae, oe, ue
+    return not (WORDS.isdisjoint(plain) and PHRASES.isdisjoint(pairs))
 
 
 def free_sensitive_columns(space: Space, limited: Collection[str]) -> tuple[Remark, ...]:

@@ -228,7 +228,7 @@ class Session:
         read = self.box.read(unworded(labels, self.plan.labels_by_name), len(keys))
         if not self.steps and keys:  # the factual's label: an error about it comes before it is recorded
             self._learn(read[0])
-        recorded = self.box.take_in(keys, read)
+        recorded = self.box.ledger.record(self.box.model_id, keys, read)
         answers = [answer for answer in recorded if answer.row not in before]
         if self._round is not None:
             self._take(self._round, answers)

@@ -194,9 +194,11 @@ class Measured(Target):
         """The least and the greatest number that is a hit; infinite where there is no limit."""
 
     @property
-    @abstractmethod
     def _range(self) -> str:
         """The range, for people."""
+        low, high = self.limits(0.0)
+        one_end = f"at most {readable(high)}" if low == -inf else f"at least {readable(low)}"
+        return one_end if inf in (-low, high) else f"{readable(low)} to {readable(high)}"
 
     @property
     def described(self) -> dict[str, Any]:
@@ -288,10 +290,6 @@ class Between(Measured):
         if self.low > self.high:
             raise ValueError(f"Between({self.low!r}, {self.high!r}): the first number must not be above the second.")
 
-    @property
-    def _range(self) -> str:
-        return f"{readable(self.low)} to {readable(self.high)}"
-
     def limits(self, before: float) -> tuple[float, float]:
         return self.low, self.high
 
@@ -304,10 +302,6 @@ class AtLeast(Measured):
     label: Label | None = None
     key = "at_least"
 
-    @property
-    def _range(self) -> str:
-        return f"at least {readable(self.least)}"
-
     def limits(self, before: float) -> tuple[float, float]:
         return self.least, inf
 
@@ -319,10 +313,6 @@ class AtMost(Measured):
     most: float
     label: Label | None = None
     key = "at_most"
-
-    @property
-    def _range(self) -> str:
-        return f"at most {readable(self.most)}"
 
     def limits(self, before: float) -> tuple[float, float]:
         return -inf, self.most

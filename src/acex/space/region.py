@@ -155,13 +155,9 @@ class Region:
         return X if self._solver is None else self._solver(X)
 
     def completed(self, X: FloatArray, fixed: BoolArray) -> FloatArray:
-        """Points, (n, d), moved until equalities hold: features that follow from others rather than these.
-
-        Args:
-            fixed: what may not move, (n, d).
-        """
-        rounded = [e for rule in self.rules for e in rule.equalities if e.limit]
-        follow = self.following.union(*(e.formula.columns(e.left) for e in rounded))
+        """Points, (n, d), moved until equalities hold, what follows from others first; what is fixed, (n, d), stays."""
+        nearly = [e for rule in self.rules for e in rule.equalities if e.limit]
+        follow = self.following.union(*(e.formula.columns(e.left) for e in nearly))
         return X if self._solver is None else self._solver(X, fixed, follow)
 
     @cached_property
