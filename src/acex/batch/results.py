@@ -61,4 +61,5 @@ def _column(values: Sequence[Any]) -> pd.Series[Any]:
     """Values as files hold them; whole numbers stay whole where some are missing, so that 1500 is not 1500.0."""
     plain = pd.Series([json_value(value) for value in values], dtype=object)
     dtype: Any = plain.dropna().infer_objects().dtype
-    return plain.astype({"i": "Int64", "f": float}.get(dtype.kind, object) if plain.isna().any() else dtype)
+    nullable: Any = {"i": "Int64", "f": float}.get(dtype.kind, object)
+    return plain.astype(nullable if plain.isna().any() else dtype)

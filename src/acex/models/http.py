@@ -178,15 +178,6 @@ class HttpModel:
         return " ".join(filter(None, (self.url, self.version, short_hash(asked), self._selects)))
 
     @property
-    def patience(self) -> float:
-        """Seconds after which a request has succeeded or finally failed, including all retries and waits.
-
-        By default 5 requests of 30 seconds and 4 waits of at most a minute: 390 seconds.
-        """
-        turns = 0.0 if self.rate_limit is None else 1 / self.rate_limit
-        return (self.retries + 1) * (self.timeout + turns) + self.retries * LONGEST_WAIT
-
-    @property
     def classes_(self) -> list[Label] | None:
         """The labels that the model can return, if they were declared."""
         return None if self.classes is None else list(self.classes)
