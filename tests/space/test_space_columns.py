@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.testing import assert_array_equal
 from pandas.testing import assert_frame_equal
 
 from acex import Continuous, Integer, Nominal, Ordinal, Space
+from acex.space.space import dtype_from_json, dtype_to_json
 
 
 def test_an_encoded_row_of_a_float32_column_is_what_the_column_holds() -> None:
@@ -106,6 +108,20 @@ def test_ints_at_the_edge_of_exact_floats_are_inferred_and_one_beyond_is_refused
 def test_a_column_that_is_no_feature_is_named(column: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Space.infer(pd.DataFrame({"c": pd.Series(column)}))
+
+
+def test_arrow_columns_are_supported_where_a_document_can_name_their_type() -> None:
+    pa = pytest.importorskip("pyarrow")
+    values = pd.Series(["u", "v"] * 20)
+    for good in (pa.string(), pa.large_string()):
+        dtype = pd.ArrowDtype(good)
+        [feature] = Space.infer(pd.DataFrame({"c": values.astype(dtype)})).features
+        assert feature == Nominal("c", ("u", "v"))
+        assert values.astype(dtype_from_json(dtype_to_json(dtype))).tolist() == values.tolist()
+    days = pd.Series([date(2020, 1, 1 + i % 28) for i in range(40)], dtype=pd.ArrowDtype(pa.date32()))
+    for bad in (values.astype(pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string()))), days):
+        with pytest.raises(ValueError, match=r"'c': holds values of the type .*, which is not supported"):
+            Space.infer(pd.DataFrame({"c": bad}))
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ greatest int8.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
@@ -26,6 +27,9 @@ T = TypeVar("T")
 Missing: TypeAlias = Literal["drop", "keep"]
 
 Grids: TypeAlias = Mapping[str | int, float | None] | Literal[False] | None
+
+# Types of Arrow that columns may have: pandas knows them by these names again, in documents too.
+ARROW = re.compile(r"(u?int\d+|float|double|halffloat|bool|(large_)?string|timestamp\[.*\])\[pyarrow\]")
 
 
 @dataclass(frozen=True)
@@ -599,6 +603,9 @@ def inferring(
 def infer_feature(name: str, column: pd.Series[Any]) -> Feature:
     """The feature whose values these are, none of which is missing; see `Space.infer`."""
     _refuse_infinite(name, column)
+    if isinstance(column.dtype, pd.ArrowDtype) and not ARROW.fullmatch(str(column.dtype)):
+        advice = "Convert the column, such as with .astype('category'), .astype(float) or pd.to_datetime(...)."
+        raise ValueError(f"{name!r}: holds values of the type {column.dtype}, which is not supported. {advice}")
     for kind in reversed(KINDS.values()):
         feature = kind.infer(name, column)
         if feature is not None:
