@@ -280,10 +280,17 @@ def other_belief(method: str, help_: str) -> list[str]:
     return against_revision_6(pd.read_csv(RESULTS / "beliefs.csv").query("help == @help_"), method)
 
 
-def taught(data: str) -> list[str]:
-    """Mean and median of 10 taught queries over 60 alone, with revision 6."""
-    table = pooling.tables(read(RESULTS / "pooling-revision-6.csv"))["second-hundred"]
-    return table.rows[-1][table.header.index(data)].split(" / ")
+def taught(*data: str) -> list[str]:
+    """Mean and median of 10 taught queries over 60 alone."""
+    table = pooling.tables(lines("pooling"))["second-hundred"]
+    return [number for name in data for number in table.rows[-1][table.header.index(name)].split(" / ")]
+
+
+def much_dearer(data: str) -> int:
+    """How many rows of the second hundred cost more than twice as much with 10 taught queries as with 60 alone."""
+    part = lines("pooling").query("data == @data and row >= 100").set_index(["method", "row"])
+    ratio = part.loc["taught", "J_few"] / part.loc["alone", "J"]
+    return int((ratio[np.isfinite(ratio)] > 2).sum())
 
 
 def added(expert: str) -> list[str]:
@@ -327,13 +334,19 @@ SENTENCES: list[tuple[str, str, Callable[[], Sequence[Any]]]] = [
     ),
     (
         "docs/many.md",
-        "alone, mean / median, are {} / {} on diabetes and {} / {} on blood.",
-        lambda: (*taught("diabetes"), *taught("blood")),
+        "of a hundred, {} on diabetes, {} on blood and {} on german credit cost more than twice",
+        lambda: [much_dearer(data) for data in ("diabetes", "blood", "german_credit")],
     ),
     (
         "docs/research.md",
-        "diabetes {} and {}, blood {} and {} (1.05 was the goal for both)",
-        lambda: (*taught("diabetes"), *taught("blood")),
+        "breast {} and {}, kc2 {} and {}, diabetes {} and {}, blood {} and {}, german credit {} and {} ([many",
+        lambda: taught("breast", "kc2", "diabetes", "blood", "german credit"),
+    ),
+    (
+        "docs/research.md",
+        "are {} of 100 rows on breast, {} on kc2, {} on diabetes, {} of 97 on blood (three have none after 10 "
+        "queries) and {} on german credit.",
+        lambda: [much_dearer(data) for data in ("breast", "kc2", "diabetes", "blood", "german_credit")],
     ),
     *(
         ("docs/research.md", " | {} | {} | {} | {} | {} |", lambda expert=expert: added(expert))
