@@ -287,7 +287,7 @@ def mistakes_labels(patch: pytest.MonkeyPatch) -> None:
 
 
 def ignores_limits(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Region, "_snapped", lambda region, X: region.space.snap(X))
+    patch.setattr(Region, "_snapped", lambda region, X, chosen=None: region.space.snap(X))
 
 
 def ignores_rules(patch: pytest.MonkeyPatch) -> None:

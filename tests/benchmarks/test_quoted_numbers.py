@@ -299,6 +299,11 @@ def added(expert: str) -> list[str]:
     return [f"{change:+.1%} ({100 * error:.1f})" for change, error in zip(part["added"], part["error"], strict=True)]
 
 
+def correlated_groups(method: str, data: str) -> list[str]:
+    """Mean log cost against revision 6, with its standard error."""
+    return against_revision_6(pd.read_csv(RESULTS / "correlated_groups.csv").query("data == @data"), method)
+
+
 def odds_trained_again() -> list[str]:
     """Log loss, trained again and in use, area under the curve in the same order, and bins that hold."""
     searches, loss, area, hold = anytime.current("forest", 1), [], [], []
@@ -347,6 +352,15 @@ SENTENCES: list[tuple[str, str, Callable[[], Sequence[Any]]]] = [
         "are {} of 100 rows on breast, {} on kc2, {} on diabetes, {} of 97 on blood (three have none after 10 "
         "queries) and {} on german credit.",
         lambda: [much_dearer(data) for data in ("breast", "kc2", "diabetes", "blood", "german_credit")],
+    ),
+    *(
+        (
+            "docs/research.md",
+            f"| {method} | {data} | {{}} | {{}} | {{}} |",
+            lambda method=method, data=data: correlated_groups(method, data),
+        )
+        for method in ("columns like a random one", "the same, weighed by saving and risk", "cheapest row, then halves")
+        for data in ("wide", "sparse")
     ),
     *(
         ("docs/research.md", " | {} | {} | {} | {} | {} |", lambda expert=expert: added(expert))
