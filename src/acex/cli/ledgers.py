@@ -348,7 +348,7 @@ def audit(
         if changed:
             lines = [(json.dumps(line["row"], ensure_ascii=False), line["before"], line["now"]) for line in changed]
             out.print(table(("row", "before", "now"), lines))
-            out.print("The model was replaced or is not deterministic. A new model needs a new --model-version.")
+            out.print("The model was replaced or is not deterministic. A new version has its own name, NAME@VERSION.")
     if changed:
         raise typer.Exit(NOTHING_FOUND)
 
