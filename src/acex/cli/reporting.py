@@ -271,7 +271,7 @@ def _paths(explanations: dict[str, acex.Explanation], out: Path | None, stem: st
         return [path]
     folder = Path(f"{stem}-report") if out is None else out
     if folder.is_file() or (not folder.exists() and folder.suffix.lower() in PAGES):
-        raise ValueError(f"--out {folder}: expected a folder for {len(names)} reports; --id of an explanation chooses one.")
+        raise ValueError(f"--out {folder}: expected a folder for {len(names)} reports; choose one by its --id.")
     folder.mkdir(exist_ok=True)
     return _inside(folder, ["index", *names])
 
