@@ -52,7 +52,7 @@ class Plausibility:
         if not (self.neighbours is None or is_count(self.neighbours)):
             raise ValueError(f"neighbours must be a whole number of at least 1, got {self.neighbours!r}.")
         if not (self.kind is None or self.kind in get_args(Kind)):
-            raise ValueError(f"kind must be one of {listed(get_args(Kind))}, or None, got {self.kind!r}.")
+            raise ValueError(f"plausibility: kind must be one of {listed(get_args(Kind))}, got {self.kind!r}.")
         only_lof = self.neighbours is not None or self.scale is not None
         if only_lof and self.kind == "joint":
             raise ValueError("neighbours and scale belong to kind='lof'; kind='joint' has no such settings.")
