@@ -286,10 +286,10 @@ def taught(*data: str) -> list[str]:
     return [number for name in data for number in table.rows[-1][table.header.index(name)].split(" / ")]
 
 
-def much_dearer(data: str) -> int:
+def twice_as_expensive(data: str) -> int:
     """How many rows of the second hundred cost more than twice as much with 10 taught queries as with 60 alone."""
-    part = lines("pooling").query("data == @data and row >= 100").set_index(["method", "row"])
-    ratio = part.loc["taught", "J_few"] / part.loc["alone", "J"]
+    part = lines("pooling").query("data == @data and row >= 100").set_index("row")
+    ratio = part[part["method"] == "taught"]["J_few"] / part[part["method"] == "alone"]["J"]
     return int((ratio[np.isfinite(ratio)] > 2).sum())
 
 
@@ -340,7 +340,7 @@ SENTENCES: list[tuple[str, str, Callable[[], Sequence[Any]]]] = [
     (
         "docs/many.md",
         "of a hundred, {} on diabetes, {} on blood and {} on german credit cost more than twice",
-        lambda: [much_dearer(data) for data in ("diabetes", "blood", "german_credit")],
+        lambda: [twice_as_expensive(data) for data in ("diabetes", "blood", "german_credit")],
     ),
     (
         "docs/research.md",
@@ -351,7 +351,7 @@ SENTENCES: list[tuple[str, str, Callable[[], Sequence[Any]]]] = [
         "docs/research.md",
         "are {} of 100 rows on breast, {} on kc2, {} on diabetes, {} of 97 on blood (three have none after 10 "
         "queries) and {} on german credit.",
-        lambda: [much_dearer(data) for data in ("breast", "kc2", "diabetes", "blood", "german_credit")],
+        lambda: [twice_as_expensive(data) for data in ("breast", "kc2", "diabetes", "blood", "german_credit")],
     ),
     *(
         (
