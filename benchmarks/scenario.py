@@ -87,10 +87,15 @@ class Scenario:
         return Plausibility(kind="lof", scale=False).fit(self.reference, Scale.of(self.space, self.reference))
 
 
-def published(name: str, seed: int = 0, model: Any = None, n_withheld: int = N_WITHHELD) -> Scenario:
+def published(
+    name: str, seed: int = 0, model: Any = None, n_withheld: int = N_WITHHELD, apart: bool = False
+) -> Scenario:
     """One of the paper's data sets with a forest of 100 trees unless another model is given.
 
     "moons" has the paper's support vector machine, and its first row is the paper's instance.
+
+    Args:
+        apart: half of the rows that are not withheld train the model, the others are the reference.
     """
     data = load(name)
     X, y = data.codes, binary(data)
@@ -99,11 +104,15 @@ def published(name: str, seed: int = 0, model: Any = None, n_withheld: int = N_W
     keep[withheld] = False
     if model is None:
         model = SVC(gamma=1.0) if name == "moons" else Forest(100, random_state=seed)
-    model.fit(X[keep], y[keep])
+    trained = known = np.flatnonzero(keep)
+    if apart:
+        known = np.random.default_rng(seed).permutation(known)
+        trained, known = np.sort(known[: len(known) // 2]), np.sort(known[len(known) // 2 :])
+    model.fit(X[trained], y[trained])
     is_category = np.array([not f.is_number for f in data.space.features])
     space = coded(data.space).like(X)
     rows = np.vstack([PAPERS_POINT, X[withheld]]) if name == "moons" else X[withheld]
-    return Scenario(name, space, model, rows, X[keep], y[keep], deviations(X), is_category)
+    return Scenario(name, space, model, rows, X[known], y[known], deviations(X), is_category)
 
 
 def images(seed: int = 0, model: Any = None) -> Scenario:
