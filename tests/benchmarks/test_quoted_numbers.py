@@ -233,7 +233,7 @@ def first_hit(method: str) -> float:
 
 
 def asks() -> dict[str, float]:
-    speed = lines("speed").query("method == 'feasible'")
+    speed = lines("speed").query("method == 'feasible' and data != 'wide'")
     return dict(zip(speed["data"], speed["ratio"], strict=True))
 
 
@@ -676,6 +676,11 @@ SENTENCES: list[tuple[str, str, Callable[[], Sequence[Any]]]] = [
         "docs/research.md",
         "takes {:.2f} to {:.2f} of one fit of scikit-learn's classifier on seven data sets, and {:.2f} on kc2",
         lambda: (min(asks().values()), sorted(asks().values())[-2], asks()["kc2"]),
+    ),
+    (
+        "docs/research.md",
+        "On simulated tables of 90 columns it takes {:.2f}, where 2 was the goal",
+        lambda: [one("speed", "wide", "feasible", "ratio")],
     ),
     (
         "docs/scale.md",
