@@ -40,9 +40,24 @@ def test_hits_are_the_wanted_labels_or_all_but_the_factuals() -> None:
     assert [Target.of(None).is_hit(label, "a") for label in "abc"] == [False, True, True]
 
 
-def test_an_empty_list_of_targets_is_refused() -> None:
-    with pytest.raises(ValueError, match="target is empty"):
-        Target.of([])
+@pytest.mark.parametrize(
+    "wanted",
+    [[], 5.5, ["good", 0.5], [None, "good"], float("nan"), b"good", len, [AtLeast(3), AtMost(1)], [["a", "b"]]],
+)
+def test_what_no_label_can_be_is_refused(wanted: Any) -> None:
+    with pytest.raises(ValueError, match="target: expected a label"):
+        Target.of(wanted)
+
+
+def test_a_probability_is_between_0_and_1() -> None:
+    for refused in (
+        lambda: AtLeast(70, label="good"),
+        lambda: AtMost(-1, label="good"),
+        lambda: Between(0, 2, label=1),
+    ):
+        with pytest.raises(ValueError, match="is a probability: expected a number from 0 to 1"):
+            refused()
+    assert Relative(2, label="a").change == 2  # three times as probable as now
 
 
 def test_odds_are_of_the_likeliest_wanted_label_against_the_likeliest_other() -> None:
@@ -130,9 +145,3 @@ def test_odds_of_numbers_are_within_the_width_for_hits_alone(low: float, w: floa
 def test_what_is_wrong_with_a_range_is_said(make: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         make()
-
-
-@pytest.mark.parametrize("wanted", [np.nan, pd.NA, ["a", None]])
-def test_a_missing_value_is_not_a_label(wanted: Any) -> None:
-    with pytest.raises(ValueError, match="target: a missing value"):
-        Target.of(wanted)

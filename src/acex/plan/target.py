@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 import pandas as pd
 
-from acex.values import Label, did_you_mean, is_finite, is_fraction, is_missing, listed, plain, readable, spelling
+from acex.values import Label, did_you_mean, is_finite, is_fraction, listed, plain, readable, spelling
 
 SURE = 1e-6  # no probability is closer to 0 or 1 than this
 
@@ -41,10 +41,12 @@ class Target(ABC):
         if isinstance(wanted, Set):  # in an order that all processes share
             wanted = sorted(wanted, key=lambda label: (type(label).__name__, label))
         labels = tuple(plain(label) for label in ([wanted] if is_one else wanted))
-        if any(is_missing(label) for label in labels):
-            raise ValueError("target: a missing value is not a label; use None for any other than the one x has.")
-        if not labels:
-            raise ValueError("target is empty: name a label, or None for any other than the one x has.")
+        are_labels = [isinstance(label, (str, bool, int, float)) and not is_fraction(label) for label in labels]
+        if not labels or not all(are_labels):
+            raise ValueError(
+                f"target: expected a label (text, a whole number or a Boolean), a list of labels, None for any other "
+                f"than the one x has, or one range of numbers such as acex.AtLeast(0.5); got {wanted!r}."
+            )
         return Labels(tuple(dict.fromkeys(labels)))
 
     @property
@@ -87,9 +89,9 @@ class Target(ABC):
         """Does a known outcome of a row suggest that the row is a hit?"""
         return self.is_hit(outcome, before)
 
-    @abstractmethod
     def is_met(self, before: Label) -> bool:
         """Does a factual with this label have what is wanted already?"""
+        return self.is_hit(before, before)
 
     @abstractmethod
     def same_hits(self, before: Label) -> Hashable:
@@ -144,9 +146,6 @@ class Labels(Target):
     def is_hit(self, label: Label, before: Label) -> bool:
         return label in self.labels if self.labels else label != before
 
-    def is_met(self, before: Label) -> bool:
-        return before in self.labels
-
     def same_hits(self, before: Label) -> Hashable:
         return self.labels or (None, before)
 
@@ -179,6 +178,8 @@ class Measured(Target):
         for name, number in self._numbers.items():
             if isinstance(number, (bool, np.bool_)) or not is_finite(number):
                 raise ValueError(f"{kind}: {name} must be a finite number, got {number!r}.")
+            if self.label is not None and name != "change" and not 0 <= number <= 1:
+                raise ValueError(f"{kind}: {name} is a probability: expected a number from 0 to 1, got {number!r}.")
             object.__setattr__(self, name, float(number))
         label = plain(self.label)
         if not (label is None or isinstance(label, (str, bool, int, float))):
@@ -234,9 +235,6 @@ class Measured(Target):
 
     def is_hinted(self, outcome: Label, before: Label) -> bool:
         return self.is_hit(outcome if self.label is None else float(outcome == self.label), before)
-
-    def is_met(self, before: Label) -> bool:
-        return self.is_hit(before, before)
 
     def same_hits(self, before: Label) -> Hashable:
         return (self.label, *self.limits(_number(before)))
