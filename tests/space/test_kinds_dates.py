@@ -181,6 +181,25 @@ def test_a_declared_column_of_dates_is_refused_where_its_format_is_unknown() -> 
         Space.infer(pd.DataFrame({"day": [20260101, 20260102]}), dates=["day"])
 
 
+@pytest.mark.parametrize("text", ["03/04/2012", "13/04/2012", "01.02.2012", "June 1 2012", "2012-02"])
+@pytest.mark.parametrize("name", ["datetime64[s]", "iso texts"])
+def test_a_date_in_a_form_of_another_country_is_refused(text: str, name: str) -> None:
+    data = pd.DataFrame({"day": MOMENTS[name], "x": np.arange(60.0)})
+    space = Space.infer(data)
+    for refused in (
+        lambda: space.feature("day").ends((text, None)),
+        lambda: Rule.of(f"day >= '{text}'", space),
+        lambda: space.encode(pd.DataFrame({"day": [text], "x": [0.0]})),
+    ):
+        with pytest.raises(ValueError, match=f"'day': expected a date such as .* got '{text}'"):
+            refused()
+
+
+def test_a_moment_of_numpy_in_any_unit_is_a_date() -> None:
+    day = Space.infer(pd.DataFrame({"day": DAYS})).feature("day")
+    assert {day.limit(np.datetime64("2012-01-05", unit)) for unit in ("D", "us", "ns")} == {day.limit("2012-01-05")}
+
+
 def test_a_column_declared_as_text_holds_categories() -> None:
     data = pd.DataFrame({"plz": [1067, 1069, 1067], "day": ["2026-01-01", "2026-01-02", "2026-01-03"]})
     space = Space.infer(data, text=["plz", "day"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
 from math import inf, isfinite
@@ -465,14 +465,13 @@ class Date(Feature):
         return int((self._parsed(value) - ZERO) // pd.Timedelta(1, unit="us")) / MICROSECONDS[self.step]
 
     def _parsed(self, value: Any) -> Any:
-        """A value of any type as a timestamp."""
-        if isinstance(value, str) and self.form not in ("", "date"):
-            try:
-                return pd.to_datetime(value, format=self.form)
-            except ValueError:
-                pass  # as acex writes it in files
+        """A value of any type as a timestamp; texts in the column's format or ISO 8601 (pandas guesses others)."""
+        has_form = isinstance(value, str) and self.form not in ("", "date")
+        if has_form and not is_missing(parsed := pd.to_datetime(value, format=self.form, errors="coerce")):
+            return parsed
         try:
-            parsed = pd.Timestamp(plain(value)) if not isinstance(value, (bool, int, float)) else None
+            moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+            parsed = None if isinstance(moment, (int, float, np.number, np.bool_)) else pd.Timestamp(moment)
         except (ValueError, TypeError, OverflowError):
             parsed = None
         if parsed is None or is_missing(parsed):
