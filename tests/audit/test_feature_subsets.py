@@ -57,6 +57,12 @@ def test_each_set_is_found_not_found_or_not_asked_for_and_says_so() -> None:
     assert "no plausible change is left after 1 row" in subsets.to_html()
 
 
+def test_several_features_that_are_each_enough_are_not_called_a_set() -> None:
+    asked = explainer(lambda rows: np.where((rows["income"] >= 4500) | (rows["debt"] <= 500), "yes", "no"))
+    subsets = asked.feature_subsets(X, target="yes", freeze=["age"], budget=30, queries_each=10)
+    assert str(subsets).lower().startswith("income and debt are each enough alone (")
+
+
 def test_a_feature_without_a_plausible_change_is_not_called_asked() -> None:
     subsets = explainer().feature_subsets(X, target="yes", rules=["job == 'cook'"], budget=30, max_features=1)
     [job] = [e for e in subsets.entries if e.features == ("job",)]
