@@ -94,6 +94,13 @@ def test_one_value_of_a_group_has_no_p_value_but_one_of_its_share() -> None:
     assert p_value("found", rng, one, more) == 1.0
 
 
+def test_a_group_of_one_row_has_numbers_without_intervals() -> None:
+    compared = Groups.of([line(1.5, ("income",)), line(2.0), line(3.0)], pd.Series(["a", "b", "b"], name="sex"))
+    assert "nan" not in str(compared)
+    [of_one] = [text for text in str(compared).splitlines() if text.startswith("a ") and "%" in text]
+    assert of_one.split() == ["a", "1", "100%", "(21%", "to", "100%)", "1.5", "1", "5"]
+
+
 def test_adjusted_p_values_are_holm_s() -> None:
     # By hand: 3 * 0.01, then max(2 * 0.02, before), then max(0.04, before).
     np.testing.assert_allclose(holm(np.array([0.04, np.nan, 0.01, 0.02])), [0.04, np.nan, 0.03, 0.04])

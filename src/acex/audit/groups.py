@@ -93,8 +93,10 @@ class Groups:
 
         def cells(name: str, text: Callable[[float], str]) -> list[str]:
             columns = table[[name, f"{name}_low", f"{name}_high"]].to_numpy(dtype=float)
-            shown = [f"{text(value)} ({text(low)} to {text(high)})" for value, low, high in columns]
-            return ["-" if np.isnan(value) else cell for value, cell in zip(columns[:, 0], shown, strict=True)]
+            return [
+                "-" if np.isnan(value) else text(value) + ("" if np.isnan(low) else f" ({text(low)} to {text(high)})")
+                for value, low, high in columns
+            ]
 
         estimates = {name: cells(name, "{:.3g}".format) for name in ("cost", "changes", "queries")}
         shown = table[["rows"]].assign(found=cells("share", _percent), **estimates)
@@ -205,11 +207,10 @@ def _features(changes: pd.Series[Any], names: Sequence[str]) -> pd.DataFrame:
 
 
 def _remarks(table: pd.DataFrame) -> list[str]:
-    small = [f"{name} ({n})" for name, n in table["explained"].items() if 0 < n < SMALL]
     remarks = ["there is only one group, so there is nothing to compare."] if len(table) < 2 else []
     if empty := [str(name) for name, n in table["explained"].items() if n == 0]:
         remarks.append(f"groups without an explained row, which cannot be compared: {', '.join(empty)}.")
-    if small:
+    if small := [f"{name} ({n})" for name, n in table["explained"].items() if 0 < n < SMALL]:
         remarks.append(f"groups of fewer than {SMALL} explained rows: {', '.join(small)}. Their intervals are rough.")
     if len(table) > 1 and table["share"].max() - table["share"].min() > APART:
         remarks.append("the shares of rows with a counterfactual differ much; costs and changes are of those with one.")

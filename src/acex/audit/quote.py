@@ -50,8 +50,7 @@ class Quote:
 
     def __str__(self) -> str:
         wrong = [f"{len(self.wrong)} would fail, such as {row}: {why}" for row, why in [*self.wrong.items()][:1]]
-        parts = [f"{counted(self.rows, 'row')}.", *wrong]
-        parts.append(f"Model: {self.model_id}.")
+        parts = [f"{counted(self.rows, 'row')}.", *wrong, f"Model: {self.model_id}."]
         parts += [f"{self.ended} were explained before."] if self.ended else []
         parts += [f"{self.paid_before} queries were paid before."] if self.paid_before else []
         parts.append(f"At most {self._priced(self.most_queries)}.")
