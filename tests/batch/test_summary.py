@@ -31,6 +31,10 @@ def test_a_summary_counts_what_the_explanations_say() -> None:
     assert "2 budget spent." in str(nothing) and "Nothing was found for:\n  0: budget spent" in str(nothing)
 
 
+def test_a_summary_of_no_rows_says_so() -> None:
+    assert str(acex.Explainer(sums, POINTS).explain_many(LOW[:0]).summary()).startswith("0 rows: none to explain. 0 ")
+
+
 def test_queries_of_earlier_runs_are_not_shown_as_new(tmp_path: Path) -> None:
     asked = acex.Explainer(acex.Model(sums, name="sums"), POINTS, ledger=tmp_path / "answers.db")
     first = asked.explain_many(LOW[:2], budget=5, target=1, n_jobs=1).summary()

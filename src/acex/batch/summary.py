@@ -53,7 +53,7 @@ class Summary:
     def __str__(self) -> str:
         n = int(self.outcomes.sum())
         words = {outcome: outcome.replace("_", " ") for outcome in self.outcomes.index}
-        ends = ", ".join(f"{count} {words[outcome]}" for outcome, count in self.outcomes.items())
+        ends = ", ".join(f"{count} {words[outcome]}" for outcome, count in self.outcomes.items()) or "none to explain"
         new = self.queries - self.earlier
         earlier = f" ({self.earlier} in earlier runs, {new} in this one)" if self.earlier else ""
         queries = f"{self.queries} queries{earlier}, {self.queries / max(n, 1):.1f} a row"
