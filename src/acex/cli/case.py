@@ -18,7 +18,7 @@ from acex.cli.flags import Given
 from acex.cli.program import say
 from acex.cli.tables import TableFlags, column_names, matching, read_table
 from acex.options import ALLOWED, MODEL, WANTED, search_arguments, suggests_names
-from acex.values import refuse_overwriting
+from acex.values import listed, refuse_overwriting
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,12 +161,14 @@ class Case:
         from acex.space.schema import read_rules, read_schema, with_schema
 
         given, table = self.given, read_table(self.data, **self.reading.arguments)
-        hidden = column_names(self.drop, table.columns, "--drop")
+        whole = read_table(self.x, **self.reading.arguments) if self.x else table
+        hidden = column_names(self.drop, table.columns.union(whole.columns, sort=False), "--drop")
         for flag, name in (("--outcomes", given.get("outcomes")), ("--id-column", self.id_column)):
             hidden += column_names([] if name is None else [name], table.columns, flag, whole=True)
         schema = read_schema(self.schema) if self.schema else ()
         kinds = self.reading.kinds(table, hidden) | {"relations": not given.get("relations")}
-        rows, space = with_schema(table.drop(columns=hidden), schema, given.get("missing", "drop"), **kinds)
+        shown = table.drop(columns=hidden, errors="ignore")
+        rows, space = with_schema(shown, schema, given.get("missing", "drop"), **kinds)
         outcomes = None if "outcomes" not in given else table[given["outcomes"]]
         known, remarks = rows, []
         if outcomes is not None and outcomes.isna().any():
@@ -198,8 +200,8 @@ class Case:
             }
         )
         positions = self._positions(table)
-        whole = read_table(self.x, **self.reading.arguments) if self.x else table.iloc[positions]
-        factual = whole.drop(columns=[name for name in hidden if name in whole]) if self.x else rows.iloc[positions]
+        whole = whole if self.x else table.iloc[positions]
+        factual = whole.drop(columns=hidden, errors="ignore") if self.x else rows.iloc[positions]
         if len(factual) != 1 and not self.takes_many:
             raise ValueError(f"expected exactly one row, got {len(factual)}.")
         return Prepared(table, known, outcomes, space, factual, whole, wrapped, options, self._ids(whole), remarks)
@@ -247,8 +249,7 @@ class Case:
             return list(self.row)
         if self.where is None:
             return list(range(len(table)))
-        found = matching(table, self.where)
-        if not found:
+        if not (found := matching(table, self.where)):
             raise ValueError(f"--where {self.where!r}: no row of {self.data} matches.")
         return found
 
@@ -258,11 +259,12 @@ class Case:
             return None
         if self.id_column not in whole.columns:
             raise ValueError(f"--id-column: {self.x} has no {self.id_column!r}. Use --drop {self.id_column} instead.")
-        if whole[self.id_column].isna().any():
+        names = whole[self.id_column]
+        if names.isna().any():
             raise ValueError(f"--id-column {self.id_column}: the name of a row is missing.")
-        if (twice := whole[self.id_column].map(str).duplicated()).any():
-            raise ValueError(f"--id-column {self.id_column}: {whole[self.id_column][twice].iloc[0]!r} is repeated.")
-        return whole[self.id_column].tolist()
+        if (twice := names.map(str).duplicated()).any():
+            raise ValueError(f"--id-column {self.id_column}: {listed(names[twice].head(1))} is repeated.")
+        return names.tolist()
 
     def _directions(self, space: acex.Space) -> dict[str, Direction]:
         up = column_names(self.increase, space.names, "--increase")
