@@ -31,8 +31,10 @@ def test_a_summary_counts_what_the_explanations_say() -> None:
     assert "2 budget spent." in str(nothing) and "Nothing was found for:\n  0: budget spent" in str(nothing)
 
 
-def test_a_summary_of_no_rows_says_so() -> None:
+def test_a_summary_of_no_row_and_of_one() -> None:
     assert str(acex.Explainer(sums, POINTS).explain_many(LOW[:0]).summary()).startswith("0 rows: none to explain. 0 ")
+    met = acex.Explainer(sums, POINTS).explain_many(LOW[:1], target=0, n_jobs=1).summary()
+    assert str(met) == "1 row: 1 already target. 1 query, 1.0 a row."
 
 
 def test_queries_of_earlier_runs_are_not_shown_as_new(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ class Summary:
         ends = ", ".join(f"{count} {words[outcome]}" for outcome, count in self.outcomes.items()) or "none to explain"
         new = self.queries - self.earlier
         earlier = f" ({self.earlier} in earlier runs, {new} in this one)" if self.earlier else ""
-        queries = f"{self.queries} queries{earlier}, {self.queries / max(n, 1):.1f} a row"
+        queries = f"{counted(self.queries, 'query', 'queries')}{earlier}, {self.queries / max(n, 1):.1f} a row"
         parts = [f"{counted(n, 'row')}: {ends}. {queries}."]
         if len(self.changes):
             parts += ["", "What has to change:", self.changes.head(MOST_LINES).to_string(index=False, na_rep="")]
