@@ -191,8 +191,14 @@ def test_a_date_in_a_form_of_another_country_is_refused(text: str, name: str) ->
         lambda: Rule.of(f"day >= '{text}'", space),
         lambda: space.encode(pd.DataFrame({"day": [text], "x": [0.0]})),
     ):
-        with pytest.raises(ValueError, match=f"'day': expected a date such as .* got '{text}'"):
+        with pytest.raises(ValueError, match=f"'day': expected a date .*such as .* got '{text}'"):
             refused()
+
+
+def test_a_text_in_another_format_than_the_declared_one_is_refused_with_the_format() -> None:
+    day = Date("day", "2012-01-01", "2012-12-31", form="%m.%d.%Y")
+    with pytest.raises(ValueError, match=r"expected a date in the format %m.%d.%Y, or such as .* got '13.01.2012'"):
+        day.encode(pd.Series(["13.01.2012"]))
 
 
 def test_a_moment_of_numpy_in_any_unit_is_a_date() -> None:

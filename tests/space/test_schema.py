@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import acex
-from acex.space.schema import read_schema, schema_text, with_schema
+from acex.space.schema import read_rules, read_schema, schema_text, with_schema
 
 PEOPLE = pd.DataFrame(
     {
@@ -70,6 +70,7 @@ def test_any_name_and_category_can_be_written(
     [
         ("features = [", "Invalid value"),
         ("columns = []", "expected features"),
+        ("", "expected features = [...], rules = [...] or both, got neither"),
         ('features = [{ name = "a" }]', "expected a table"),
         ('features = [{ name = "a", kind = "integer", frozzen = true }]', "no 'frozzen'; there are 'name'"),
         ('features = [{ name = "a", kind = "whole" }]', "'a': kind 'whole' is not one of 'continuous'"),
@@ -102,6 +103,17 @@ def test_a_value_that_does_not_fit_its_feature_is_refused(given: str, tmp_path: 
     path = write(tmp_path, f"features = [{{ name = 'a', kind = 'continuous', {given} }}]")
     with pytest.raises(ValueError, match="'a': "):
         with_schema(pd.DataFrame({"a": [0.5, 1.5, 2.25]}), read_schema(path))
+
+
+def test_a_file_may_have_rules_only(tmp_path: Path) -> None:
+    path = write(tmp_path, "rules = ['a < 3']")
+    assert read_schema(path) == [] and read_rules(path) == ["a < 3"]
+
+
+def test_values_beyond_the_range_of_the_data_are_refused_with_the_range(tmp_path: Path) -> None:
+    path = write(tmp_path, 'features = [{ name = "a", kind = "integer", values = [1, 9] }]')
+    with pytest.raises(ValueError, match=r"'a': values must be whole numbers from 0.* to 5.*, got 9"):
+        with_schema(pd.DataFrame({"a": [0, 1, 5]}), read_schema(path))
 
 
 def test_a_column_that_the_data_lack_is_named(tmp_path: Path) -> None:

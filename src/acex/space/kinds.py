@@ -93,7 +93,8 @@ class Numeric(Feature):
         if not is_list or not all(is_finite(v) and not isinstance(v, bool) for v in self.values):
             raise ValueError(f"{self.name!r}: values must be numbers, such as (25, 33, 50), got {self.values!r}.")
         if wrong := [v for v in self.values if not self.low <= v <= self.high or (self.is_whole and v != round(v))]:
-            raise ValueError(f"{self.name!r}: {plain(wrong[0])!r} is not a value of the feature.")
+            what = f"{'whole ' if self.is_whole else ''}numbers from {plain(self.low)} to {plain(self.high)}, its range"
+            raise ValueError(f"{self.name!r}: values must be {what}, got {plain(wrong[0])!r}.")
         self._set(values=tuple(sorted({self.number(v) for v in self.values})))
 
     def check(self, dtype: Any) -> None:
@@ -475,7 +476,8 @@ class Date(Feature):
         except (ValueError, TypeError, OverflowError):
             parsed = None
         if parsed is None or is_missing(parsed):
-            raise ValueError(f"{self.name!r}: expected a date such as '2026-11-30', got {plain(value)!r}.")
+            form = f" in the format {self.form}, or" if has_form else ""
+            raise ValueError(f"{self.name!r}: expected a date{form} such as '2026-11-30', got {plain(value)!r}.")
         return parsed if parsed.tz is None else parsed.tz_convert(self.zone or "UTC").tz_localize(None)
 
     def _moment(self, code: float) -> Any:

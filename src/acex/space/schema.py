@@ -82,8 +82,7 @@ def described(entry: Any) -> FeatureSchema:
         if not isinstance(limits, tuple) or len(limits) != 2:
             raise ValueError(f"{name!r}: expected range = [lowest, highest], got {entry['range']!r}.")
         given["low"], given["high"] = limits
-    unknown = [key for key in given if key not in keys]
-    if unknown:
+    if unknown := [key for key in given if key not in keys]:
         known = ["name", "kind", *dict.fromkeys("range" if key in ("low", "high") else key for key in keys)]
         raise ValueError(f"{name!r}: kind {word!r} has no {listed(unknown)}; there are {listed(known)}.")
     schema = FeatureSchema(name, kind, given)
@@ -100,9 +99,9 @@ def read_schema(path: Path) -> list[FeatureSchema]:
     """
     try:
         written = tomllib.loads(path.read_text(encoding="utf-8"))
-        features = written.get("features")
-        if not isinstance(features, list) or set(written) - {"rules"} != {"features"}:
-            raise ValueError(f"expected features = [...], and perhaps rules = [...], got {listed(written)}.")
+        features = written.get("features", [])
+        if not isinstance(features, list) or not written or set(written) - {"features", "rules"}:
+            raise ValueError(f"expected features = [...], rules = [...] or both, got {listed(written) or 'neither'}.")
         columns = [described(entry) for entry in features]
         names = [column.name for column in columns]
         if len(set(names)) < len(names):
@@ -134,8 +133,7 @@ def with_schema(
     Whole numbers that are declared continuous become floats. Relations are kept between columns that are inferred.
     """
     by_name = {column.name: column for column in schema}
-    unknown = [name for name in by_name if name not in frame.columns]
-    if unknown:
+    if unknown := [name for name in by_name if name not in frame.columns]:
         raise ValueError(f"schema: {listed(unknown)} is not a column of the data; there are {listed(frame.columns)}.")
     frame = frame.copy(deep=False)
     for name, column in by_name.items():
