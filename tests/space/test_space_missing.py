@@ -254,6 +254,14 @@ def test_a_gap_stays_a_gap(explainer: acex.Explainer, name: str) -> None:
     assert e.counterfactuals.dtypes.tolist() == DATA.dtypes.tolist()
 
 
+def test_a_row_of_gaps_only_says_how_they_may_change() -> None:
+    data = pd.DataFrame({"job": ["clerk", "cook", None] * 20})
+    explainer = acex.Explainer(lambda rows: rows["job"] == "cook", data, space=Space.infer(data, missing="keep"))
+    with pytest.raises(ValueError, match=r"missing in the row \(ranges or values let it change\)"):
+        explainer.explain({"job": None}, target=True)
+    assert explainer.explain({"job": None}, target=True, values={"job": ["cook"]}, budget=3).outcome == "found"
+
+
 def test_a_value_stays_a_value_and_the_model_sees_the_table_s_own_dtypes() -> None:
     bank = Bank()
     e = acex.explain(bank, rejected(None).iloc[0], **KEEP)

@@ -94,8 +94,8 @@ class Region:
         region = cls(space, factual, tuple(allowed), frozenset(listed), (*kept, *texts), functions, middle=middle)
         if not region.movable.any():
             raise ValueError(
-                "No feature can change: every one is frozen, constant in data, or left with a single "
-                "value by ranges, values and directions. Free at least one."
+                "No feature can change: every one is frozen, constant in data, missing in the row (ranges or values "
+                "let it change), or left with a single value by ranges, values and directions. Free at least one."
             )
         for function in functions:
             region._holds(function, factual[None])  # so that an error shows before anything is asked
