@@ -162,6 +162,7 @@ def test_groups_are_columns_crossed_or_values() -> None:
     assert grouping("sex", rows).tolist() == ["f", "m", "(missing)"]
     assert grouping(["sex", "old"], rows).tolist() == ["f / True", "m / False", "(missing) / True"]
     assert grouping(["sex", "old"], rows).name == "sex and old"
+    assert grouping(["sex", "sex"], rows).name == "sex"  # named twice
     assert grouping(pd.Series([1, 2, 2], name="band"), rows).name == "band"
     assert grouping(np.array([1, 2, 2]), rows).tolist() == ["1", "2", "2"]
 

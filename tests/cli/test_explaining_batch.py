@@ -65,6 +65,12 @@ def test_several_rows_by_position_and_a_table_that_is_read_once(monkeypatch: pyt
     assert read == [Path("loans.csv")]
 
 
+def test_groups_that_cannot_be_compared_are_refused_before_anything_is_sent() -> None:
+    words = (*BATCH, "--where", "age > 0", "--budget", "2")
+    result = run(*words, "--by", "id")
+    assert result.exit_code == 2 and "by: id has" in result.stderr and bill() == []
+
+
 def test_rows_keep_their_names_in_tables_and_in_the_ledger() -> None:
     words = (*BATCH[:4], "--outcomes", "outcome", "--target", "good", "--jobs", "1", *SOME, "--budget", "4", *KEPT)
     result = run(*words, "--id-column", "id", "--out", "why.csv")

@@ -185,7 +185,7 @@ def test_a_failing_model_that_quotes_the_row_does_not_show_redacted_columns() ->
 def test_groups_by_a_redacted_column_are_refused_before_anything_is_sent() -> None:
     for by in ("job", "age,job"):
         result = run(*BATCH, *SOME, "--by", by, "--redact", "job")
-        assert result.exit_code == 2 and "--by: 'job'" in result.stderr and bill() == []
+        assert result.exit_code == 2 and "by: 'job' is redacted" in result.stderr and bill() == []
 
 
 def test_what_a_batch_prints_has_no_redacted_column() -> None:

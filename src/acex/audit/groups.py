@@ -144,7 +144,7 @@ def grouping(by: By, rows: pd.DataFrame, *, redact: Collection[str] = ()) -> pd.
     if not isinstance(by, pd.DataFrame):
         by = pd.Series(by)
         by = by.to_frame("group" if by.name is None else by.name)
-    columns = {str(name): by[name] for name in by.columns}
+    columns = {str(name): column for name, column in by.items()}
     if hidden := [name for name in columns if name in redact]:
         raise ValueError(f"by: {listed(hidden)} is redacted, and its groups would show its values.")
     if wrong := [len(column) for column in columns.values() if len(column) != len(rows)]:
@@ -157,7 +157,7 @@ def grouping(by: By, rows: pd.DataFrame, *, redact: Collection[str] = ()) -> pd.
             f"by: {title} has {n} groups of {len(rows)} rows, more than {MOST_GROUPS}. Use bands, such as "
             f"pd.cut(table['age'], [0, 30, 50, 120])."
         )
-    return pd.Series(groups, name=title, dtype=object)
+    return pd.Series(groups, index=rows.index, name=title, dtype=object)
 
 
 def _line(samples: Samples, name: str, n_rows: int, rng: np.random.Generator) -> dict[str, Any]:

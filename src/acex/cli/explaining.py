@@ -15,7 +15,7 @@ from acex.cli.ledgers import exists
 from acex.cli.program import FAILED, NOTHING_FOUND, AsJson, Price, app, how_to_continue, say, stopped
 from acex.cli.show import console, echo, print_json, records, table
 from acex.cli.tables import LeftOut, OutputFlags, TableFlags, column_names, file_to_write, read_table
-from acex.values import as_money, counted, listed, plain
+from acex.values import as_money, counted, plain
 
 TABLES = (".csv", ".json", ".parquet", ".xlsx")
 # What `acex demo` writes, shows and runs. The examples of all commands run in its folder.
@@ -238,13 +238,14 @@ def batch(
     answer is paid for twice. Exit code 1: no row has a counterfactual; 3: some
     rows failed.
     """
+    from acex.audit.groups import grouping
+
     if (of_json := output.sign or left_out) and (out is None or out.suffix.lower() != ".json"):
         raise ValueError(f"{of_json}: --sign and --left-out need --out with a .json file; tables have no certificate.")
     prepared = case.open(black_box, out, left_out, sign=output.sign)
     output.check(prepared.space.names)
     names = column_names([] if by is None else [by], prepared.whole.columns, "--by")
-    if redacted := [name for name in names if name in output.columns]:
-        raise ValueError(f"--by: {listed(redacted)} is in --redact, and its groups would show its values.")
+    groups = grouping(prepared.whole[names], prepared.whole, redact=output.columns) if names else None
     ledger = None if case.ledger is None or (dry_run and not exists(case.ledger)) else acex.Ledger(case.ledger)
     explainer = case.explainer(prepared, None if dry_run else ledger)
     if price_per_row is None and ledger is not None:
@@ -275,7 +276,6 @@ def batch(
         done = int((many.frame()["outcome"] != "unfinished").sum())
         raise stopped(explainer.ledger, f" after {done} of {len(many)} rows") from None
     # Stdout first: a full disk must not lose what was paid for.
-    groups = prepared.whole[names] if names else None
     summary = many.summary(by=groups, redact=output.columns)
     common = None if common_changes is None else many.common_changes(budget=common_changes).without(output.columns)
     n_paid = summary.queries + (0 if common is None else common.queries)
