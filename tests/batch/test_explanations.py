@@ -145,6 +145,12 @@ def test_an_error_is_that_row_s_own(bill: Bill) -> None:
     assert "ModelFailed" in str(many[1]) and "failed" in many[2].to_html()
 
 
+def test_a_target_of_another_type_costs_one_query_for_all_rows(bill: Bill) -> None:
+    many = explainer(asked=Billed(bill)).explain_many(LOW, target=1, n_jobs=1)
+    assert all("of another type" in str(e.error) for e in many)
+    assert len(bill.lines()) == many.frame()["queries"].sum() == 1
+
+
 class Framed:
     def __init__(self, billed: Billed) -> None:
         self.billed = billed

@@ -67,6 +67,7 @@ class Planner:
         self.model, self.reference, self.ledger, self.model_id = model, reference, ledger, model_id
         self.share_answers, self.remarks = share_answers, remarks
         self.imported: list[Label] = []  # labels of answers from elsewhere
+        self.answered: list[Label] = []  # a label that the model gave an earlier row
         self._pools: dict[Space, Pool] = {}
 
     @property
@@ -238,6 +239,8 @@ class Planner:
     def session(self, x: Rows, options: Options) -> Session:
         """The queries of the explanation of one row."""
         plan, problem = self.plan(x, options)
+        if self.answered and isinstance(plan.target, Labels):
+            refuse_other_kind("target", plan.target.labels, self.answered[0])
         home = problem.quantiles.coordinates(problem.factual[None])
         return Session(
             plan,
@@ -253,7 +256,7 @@ class Planner:
 
     def _learn(self, plan: Plan, before: Label) -> Hint | None:
         """What the known outcomes say, once the factual's label is known; raises where labels do not go together."""
-        target = plan.target
+        target, self.answered = plan.target, [before]
         refuse_other_kind("the imported label", self.imported, before)
         if isinstance(target, Labels) and target.labels:
             refuse_other_kind("target", target.labels, before)
