@@ -16,8 +16,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from acex.errors import LedgerFailed
-from acex.ledger.journal import Journal
-from acex.ledger.owner import forkable
+from acex.ledger.journal import Journal, forkable
 from acex.ledger.schema import identity, migrate, newest_version, version_of
 
 BUSY_SECONDS = 60.0  # how long to queue for SQLite's one writer; transactions here take milliseconds

@@ -2,7 +2,8 @@
 
 An answer that a kill, a full disk or a server restart keeps out of the database is found here when the ledger is next
 opened, or when the same row is claimed again. Each open ledger that claims rows has a journal: a file beside the SQLite
-file, or in the user's state folder for a server. It is locked, which shows that its owner lives.
+file, or in the user's state folder for a server. The open ledger is the *owner* of its claims, and holds a lock on the
+file. The operating system releases the lock when the process ends, which shows others that the owner is dead.
 
 An entry is a line of JSON. Once all are in the database they are overwritten with NUL bytes: a line with a NUL byte, or
 without an end, is no entry. Some space is allocated from the start, so that a full disk can still take an answer.
@@ -13,7 +14,10 @@ from __future__ import annotations
 import glob
 import json
 import os
+import stat
+import sys
 import threading
+import uuid
 import warnings
 import weakref
 from collections.abc import Iterator
@@ -21,14 +25,16 @@ from contextlib import suppress
 from decimal import Decimal
 from io import FileIO
 from pathlib import Path
+from typing import Any
 
 from acex.ledger.base import Entry
-from acex.ledger.owner import create_locked, forkable, lock, open_regular
 from acex.ledger.row_keys import plain_label
 from acex.values import as_json
 
 ALLOCATED = 2**16  # bytes of an empty journal: enough for some hundred rows
 _flush = getattr(os, "fdatasync", os.fsync)
+# What has files or connections that a forked process must leave to its parent: objects with `leave_to_parent`.
+forkable: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 class Journal:
@@ -137,3 +143,63 @@ def _parse(line: bytes, path: Path) -> tuple[str, Entry | None]:
 def _write(file: FileIO, data: bytes) -> None:
     if file.write(data) != len(data):
         raise OSError("the disk is full")
+
+
+# -- locks on files, and forks -----------------------------------------------------------------------------------------
+
+
+def lock(file: FileIO) -> bool:
+    """Lock the file until it is closed or the process ends; False if another holds it."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            file.seek(2**30)  # beyond the content, which others read
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def create_locked(prefix: Path) -> tuple[str, FileIO]:
+    """A new owner: its id, and the file `prefix` + id, which is locked for as long as it is open."""
+    while True:
+        owner = uuid.uuid4().hex[:16]
+        path = Path(f"{prefix}{owner}")
+        file = FileIO(path, "x+", opener=lambda name, flags: os.open(name, flags, 0o600))
+        if lock(file) and path.exists():  # no one else took it for one left behind
+            return owner, file
+        file.close()
+
+
+def open_regular(path: Path, mode: str) -> FileIO:
+    """A file; OSError if it is not a regular one. Opening a FIFO must not wait for a writer."""
+    file = FileIO(path, mode, opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0)))
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(f"{path} is not a regular file")
+    return file
+
+
+def has_locked(path: Path) -> bool:
+    """Does the owner of this file live?"""
+    try:
+        with open_regular(path, "r+") as file:
+            return not lock(file)
+    except PermissionError:  # another user's: the lease decides
+        return True
+    except OSError:
+        return False
+
+
+def _after_fork() -> None:
+    for each in list(forkable):
+        each.leave_to_parent()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

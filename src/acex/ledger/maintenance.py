@@ -11,7 +11,7 @@ from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import DBAPIError
 
 from acex.ledger.database import Database
-from acex.ledger.owner import has_locked
+from acex.ledger.journal import has_locked
 from acex.ledger.row_keys import iso
 from acex.ledger.schema import (
     answers,

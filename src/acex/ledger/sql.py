@@ -38,7 +38,7 @@ from acex.ledger.base import (
     is_other_thread,
 )
 from acex.ledger.database import Database
-from acex.ledger.owner import has_locked
+from acex.ledger.journal import has_locked
 from acex.ledger.row_keys import PlainLabel, now_text, query_id
 from acex.ledger.schema import answers, asks, contradictions, explanations, models, queries, spaces
 from acex.ledger.schema import names as row_names

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acex.ledger.owner import create_locked, has_locked
+from acex.ledger.journal import create_locked, has_locked
 from acex.ledger.sql import Ledger
 from ledgers import MODEL, processes, questions, rows
 
