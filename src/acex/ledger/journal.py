@@ -14,7 +14,6 @@ from __future__ import annotations
 import glob
 import json
 import os
-import stat
 import sys
 import threading
 import uuid
@@ -86,12 +85,12 @@ class Journal:
     def others(self) -> Iterator[tuple[Path, list[Entry]]]:
         """The journals of other owners, dead or alive, with their entries of this ledger."""
         for path in self.prefix.parent.glob(f"{glob.escape(self.prefix.name)}*"):
-            if path.name != f"{self.prefix.name}{self.owner}":
+            if path.is_file() and path.name != f"{self.prefix.name}{self.owner}":  # opening a FIFO would wait
                 yield path, [entry for ledger, entry in _entries(path) if entry and ledger == self._ledger]
 
     def remove(self, path: Path) -> None:
         """Remove the journal of a dead owner, unless it has something else than entries of this ledger."""
-        with suppress(OSError), open_regular(path, "r+") as file:
+        with suppress(OSError), FileIO(path, "r+") as file:
             if lock(file) and all(ledger == self._ledger for ledger, _ in _entries(path)):
                 path.unlink()
 
@@ -119,7 +118,7 @@ def _close(file: FileIO, path: Path) -> None:
 
 def _entries(path: Path) -> Iterator[tuple[str, Entry | None]]:
     """The entries of a journal, each with the id of its ledger; None for a line that is not an entry."""
-    with suppress(OSError), open_regular(path, "r") as file:
+    with suppress(OSError), FileIO(path, "r") as file:
         for line in file.readall().split(b"\n")[:-1]:
             if b"\0" not in line:
                 yield _parse(line, path)
@@ -176,19 +175,10 @@ def create_locked(prefix: Path) -> tuple[str, FileIO]:
         file.close()
 
 
-def open_regular(path: Path, mode: str) -> FileIO:
-    """A file; OSError if it is not a regular one. Opening a FIFO must not wait for a writer."""
-    file = FileIO(path, mode, opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0)))
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise OSError(f"{path} is not a regular file")
-    return file
-
-
 def has_locked(path: Path) -> bool:
     """Does the owner of this file live?"""
     try:
-        with open_regular(path, "r+") as file:
+        with FileIO(path, "r+") as file:
             return not lock(file)
     except PermissionError:  # another user's: the lease decides
         return True
