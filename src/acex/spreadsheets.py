@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 from pandas.api import types
 
-from acex.errors import MissingExtra
+from acex.errors import optional
 from acex.values import UNPRINTABLE, as_json, is_missing, is_unicode, printable
 
 WIDEST = 10**15  # spreadsheets keep 15 digits
@@ -46,10 +46,8 @@ def write_xlsx(frame: pd.DataFrame, path: Path) -> None:
         ValueError: there are too many rows or columns for a sheet, or a text is too long for a cell.
     """
     cells = frame.astype(object).map(_cell).set_axis([_cell(str(name)) for name in frame.columns], axis=1)
-    try:
-        cells.to_excel(path, sheet_name="acex", index=False, engine="openpyxl")
-    except ImportError:
-        raise MissingExtra("A workbook (.xlsx)", "xlsx") from None
+    optional("openpyxl", "A workbook (.xlsx)", "xlsx")
+    cells.to_excel(path, sheet_name="acex", index=False, engine="openpyxl")
 
 
 def _cell(value: Any) -> Any:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from sqlalchemy import event
 
-from acex.errors import BudgetSpent, LedgerFailed
+from acex.errors import BudgetSpent, LedgerFailed, MissingExtra
 from acex.ledger import BaseLedger, MemoryLedger, Question, query_id, schema
 from acex.ledger.base import model_key
 from acex.ledger.database import Database
@@ -620,7 +620,7 @@ def test_a_url_of_something_else_is_refused(where: str) -> None:
 
 def test_without_psycopg_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "psycopg", None)
-    with pytest.raises(ImportError, match=r"psycopg.*acex\[postgres\]"):
+    with pytest.raises(MissingExtra, match=r"psycopg.*acex\[postgres\]"):
         Ledger("postgresql://127.0.0.1/nothing")
 
 

@@ -15,7 +15,7 @@ from sqlalchemy import URL, Connection, Engine, NullPool, Table, create_engine, 
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
-from acex.errors import LedgerFailed
+from acex.errors import LedgerFailed, optional
 from acex.ledger.journal import Journal, forkable
 from acex.ledger.schema import identity, migrate, newest_version, version_of
 
@@ -280,13 +280,9 @@ def _sqlite_engine(url: URL) -> Engine:
 
 
 def _postgres_engine(url: URL) -> Engine:
-    try:
-        # Each statement must see what was committed while it waited for a lock, whatever the server's default.
-        return create_engine(url, poolclass=NullPool, isolation_level="READ COMMITTED")
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            f"A ledger on PostgreSQL needs {error.name}: install it with pip install 'acex[postgres]'."
-        ) from error
+    optional("psycopg", "A ledger on PostgreSQL (psycopg)", "postgres")
+    # Each statement must see what was committed while it waited for a lock, whatever the server's default.
+    return create_engine(url, poolclass=NullPool, isolation_level="READ COMMITTED")
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _: object) -> None:
