@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from acex.values import is_missing, readable, readable_pair
+from acex.values import is_missing, readable, readable_pair, records
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,8 @@ def test_missing_values_of_every_kind_are_recognised(value: Any) -> None:
 @pytest.mark.parametrize("value", ["", "nan", 0, False, 0.0, [], [None], np.str_("a"), pd.Timestamp(0)])
 def test_other_values_are_not_missing(value: Any) -> None:
     assert not is_missing(value)
+
+
+def test_records_hold_what_json_knows() -> None:
+    frame = pd.DataFrame({"n": [1, 2], 0: [np.inf, np.nan], "x": pd.Series([np.int64(3), None], dtype=object)})
+    assert records(frame) == [{"n": 1, "0": None, "x": 3}, {"n": 2, "0": None, "x": None}]

@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from math import isinf
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -131,6 +132,17 @@ def as_json(value: Any) -> Any:
 def json_value(value: Any) -> Any:
     """The same; None for a missing value."""
     return None if is_missing(value) else as_json(value)
+
+
+def records(frame: Any) -> list[dict[str, Any]]:
+    """The rows of a DataFrame as JSON has them: None for missing values and infinity; a dict stays one."""
+
+    def cell(value: Any) -> Any:
+        value = value if isinstance(value, dict) else json_value(value)
+        return None if isinstance(value, float) and isinf(value) else value
+
+    columns = {str(name): [cell(value) for value in frame[name].tolist()] for name in frame.columns}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def fingerprint(value: Any) -> str:

@@ -16,11 +16,11 @@ from typing import Literal, TypeAlias, get_args
 import pandas as pd
 
 from acex.arrays import Rows
-from acex.engine.explanation import Explanation, changes_as_text, records
+from acex.engine.explanation import Explanation, changes_as_text
 from acex.engine.planner import Planner
 from acex.engine.redaction import saved
 from acex.options import Options
-from acex.values import as_json, counted, is_count, joined_words, printable
+from acex.values import as_json, counted, is_count, joined_words, printable, records
 
 State: TypeAlias = Literal["found", "not found", "impossible", "not asked"]  # in the order in which they are listed
 

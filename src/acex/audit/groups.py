@@ -16,10 +16,9 @@ import numpy as np
 import pandas as pd
 
 from acex.arrays import FloatArray
-from acex.engine.explanation import records
 from acex.engine.row_result import RowResult
 from acex.space.space import refuse_reordered
-from acex.values import is_missing, listed, printable
+from acex.values import is_missing, listed, printable, records
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

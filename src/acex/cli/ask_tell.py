@@ -15,9 +15,9 @@ import acex
 from acex.cli.case import Case, Prepared
 from acex.cli.ledgers import KEY, gives_numbers, named_rows, opened, settings_of
 from acex.cli.program import NOTHING_FOUND, WAITING, AsJson, say
-from acex.cli.show import console, echo, print_json, records
+from acex.cli.show import console, echo, print_json
 from acex.cli.tables import Encoding, as_label, file_to_write, read_table
-from acex.values import counted, did_you_mean, listed, plain, refuse_overwriting, spelling
+from acex.values import counted, did_you_mean, listed, plain, records, refuse_overwriting, spelling
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,9 +13,9 @@ import acex
 from acex.cli.case import BatchCase, Case, ModelFlags, Prepared
 from acex.cli.ledgers import exists
 from acex.cli.program import FAILED, NOTHING_FOUND, AsJson, Price, app, how_to_continue, say, stopped
-from acex.cli.show import console, echo, print_json, records, table
+from acex.cli.show import console, echo, print_json, table
 from acex.cli.tables import LeftOut, OutputFlags, TableFlags, column_names, file_to_write, read_table
-from acex.values import as_money, counted, plain
+from acex.values import as_money, counted, plain, records
 
 TABLES = (".csv", ".json", ".parquet", ".xlsx")
 # What `acex demo` writes, shows and runs. The examples of all commands run in its folder.

@@ -13,9 +13,9 @@ import typer
 import acex
 from acex.cli.case import ModelFlags
 from acex.cli.program import NOTHING_FOUND, AsJson, say
-from acex.cli.show import console, echo, print_json, records, table
+from acex.cli.show import console, echo, print_json, table
 from acex.cli.tables import column_names, file_to_write, read_table
-from acex.values import counted, listed, refuse_overwriting
+from acex.values import counted, listed, records, refuse_overwriting
 
 if TYPE_CHECKING:
     import pandas as pd

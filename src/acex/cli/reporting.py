@@ -13,9 +13,9 @@ import acex
 from acex.cli.case import ModelFlags
 from acex.cli.ledgers import opened
 from acex.cli.program import NOTHING_FOUND, AsJson, say
-from acex.cli.show import console, print_json, records, table
+from acex.cli.show import console, print_json, table
 from acex.cli.tables import OutputFlags
-from acex.values import counted, listed, refuse_overwriting
+from acex.values import counted, listed, records, refuse_overwriting
 
 if TYPE_CHECKING:
     from acex.audit.verify import Check, Verified

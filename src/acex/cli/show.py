@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -16,11 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from acex.values import as_json, is_missing, plain, printable, readable
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from acex.values import as_json, is_missing, printable, readable
 
 WIDTH = 80
 
@@ -58,9 +54,3 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
 def print_json(value: Any) -> None:
     """Print a value as JSON."""
     echo(json.dumps(value, indent=1, ensure_ascii=False, default=as_json))
-
-
-def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The lines of a frame in plain values; None for missing ones."""
-    columns = {str(c): [None if is_missing(v) else plain(v) for v in frame[c].tolist()] for c in frame.columns}
-    return [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]

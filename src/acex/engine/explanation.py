@@ -34,10 +34,10 @@ from acex.values import (
     counted,
     did_you_mean,
     joined_words,
-    json_value,
     listed,
     printable,
     readable,
+    records,
     refuse_overwriting,
 )
 
@@ -619,17 +619,6 @@ def _drawn(changes: Iterable[tuple[str, ...]]) -> str:
     with console.capture() as capture:
         console.print(table)
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
-
-
-def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a frame in plain values; infinity and missing values become null."""
-    columns = {str(c): [_plain(v) for v in frame[c].tolist()] for c in frame.columns}
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
-def _plain(value: Any) -> Any:
-    value = json_value(value)
-    return None if isinstance(value, float) and math.isinf(value) else value
 
 
 def _from_dict(data: Mapping[str, Any]) -> Explanation:
