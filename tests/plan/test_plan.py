@@ -113,3 +113,11 @@ def test_a_plan_comes_back_from_what_is_written_of_it() -> None:
     assert back.settings == p.settings
     assert back.space == p.space and np.array_equal(back.scale.deviations, p.scale.deviations)
     assert back.target == p.target
+
+
+def test_lists_of_allowed_values_among_the_ranges_of_version_0_2_are_values() -> None:
+    p = plan()
+    ranges = {"income": [1000, 2000], "job": ["cook", "clerk"], "debt": [None]}
+    back = Plan.from_record({**p.settings, "ranges": ranges}, dict(p.factual), p.space, p.scale.deviations)
+    assert back.settings["ranges"] == {"income": [1000, 2000]}
+    assert back.settings["values"] == {"job": ["cook", "clerk"], "debt": [None]}

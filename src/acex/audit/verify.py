@@ -210,12 +210,9 @@ def _holds(text: str, e: Explanation, x: FloatArray, points: FloatArray) -> bool
 def _limits(e: Explanation, x: FloatArray, points: FloatArray) -> Check:
     """Frozen features, directions, ranges and allowed values."""
     space, settings = e.plan.space, e.plan.settings
-    ranges = dict(settings.get("ranges") or {})
-    lists = [name for name, given in ranges.items() if space.feature(name).lists_codes or [*given] == [None]]
-    values = {name: ranges.pop(name) for name in lists}  # acex 0.2 had ranges for all
-    values |= settings.get("values") or {}
+    given = {name: settings.get(name) for name in ("ranges", "values")}
     try:
-        region = Region.of(space, x, ranges=ranges, values=values, constant=e.plan.scale.deviations == 0)
+        region = Region.of(space, x, **given, constant=e.plan.scale.deviations == 0)
     except ValueError as error:
         return Check("limits", bool((points == x).all()), str(error))  # where every change is redacted, it holds
     if region.contains(points).all() or (points == x).all():

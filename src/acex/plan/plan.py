@@ -111,7 +111,7 @@ class Plan:
         cls, settings: Mapping[str, Any], factual: Mapping[str, Any], space: Space, deviations: FloatArray
     ) -> Plan:
         """The plan that `settings` and `described_space` describe; those of acex 0.1 and 0.2 are understood."""
-        settings = _current(settings)
+        settings = _current(settings, space)
         return cls(
             factual=factual,
             space=space,
@@ -122,8 +122,8 @@ class Plan:
         )
 
 
-def _current(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a record by their present names, those that an earlier version did not have at their defaults."""
+def _current(settings: Mapping[str, Any], space: Space) -> dict[str, Any]:
+    """The settings of a record as this version writes them; what an earlier one did not have is at its default."""
     written = {name: value for name, value in settings.items() if name not in ("form", "known_labels")}
     for old, new in (("labels", "outcomes"), ("pool", "share_answers"), ("constraint", "functions")):
         if old in written:
@@ -131,5 +131,10 @@ def _current(settings: Mapping[str, Any]) -> dict[str, Any]:
     if "cost" not in written:
         names = (("beta", "beta"), ("category_cost", "per_category"), ("change_cost", "per_change"))
         written["cost"] = {new: written.pop(old, None) for old, new in names}
+    ranges = written.get("ranges") or {}  # up to 0.2 also lists of allowed values
+    lists = {name: v for name, v in ranges.items() if len(v) != 2 or space.feature(name).lists_codes}
+    if lists:
+        written["ranges"] = {name: limits for name, limits in ranges.items() if name not in lists}
+        written["values"] = lists | (written.get("values") or {})
     usual = {"model_id": "", "target": None, "budget": 0, "count": 1, "seed": 0, "queries_per_round": 1}
     return written | {name: value for name, value in usual.items() if name not in written}

@@ -221,11 +221,9 @@ def _features(explanation: Explanation) -> list[tuple[str, str, str, str]]:
 
 def _limits(explanation: Explanation) -> dict[str, tuple[Any, ...] | list[Any]]:
     """The ranges (as tuples) and the lists of allowed values that the caller gave, by feature."""
-    space, settings = explanation.plan.space, explanation.settings
-    given: dict[str, Any] = {**(settings.get("ranges") or {})}
-    for name, limits in given.items():  # version 0.2 had lists of allowed values among the ranges
-        given[name] = list(limits) if len(limits) != 2 or space.feature(name).lists_codes else tuple(limits)
-    return {**given, **(settings.get("values") or {})}
+    settings = explanation.settings
+    ranges = {name: tuple(limits) for name, limits in (settings.get("ranges") or {}).items()}
+    return {**ranges, **(settings.get("values") or {})}
 
 
 def _may_become(explanation: Explanation, j: int) -> str:
