@@ -31,7 +31,7 @@ from acex.space.feature import Direction
 from acex.space.mining import MinedRule, mine
 from acex.space.plausibility import Plausibility
 from acex.space.space import Space, drop_incomplete, refuse_reordered
-from acex.values import Remark, is_count
+from acex.values import Remark, check_count
 
 if TYPE_CHECKING:
     from acex.batch.executors import Executor
@@ -155,8 +155,7 @@ class Explainer:
         share_answers: bool = True,
         seed: int = 0,
     ) -> None:
-        if not is_count(seed, least=0):
-            raise ValueError(f"seed: expected a whole number of at least 0, got {seed!r}.")
+        check_count("seed", seed, least=0)
         self.seed = seed
         if not (space is None or isinstance(space, Space)):
             raise TypeError(f"space: expected an acex.Space or None, got {type(space).__name__}.")
@@ -331,8 +330,7 @@ class Explainer:
         checked = self._options(options)
         self._planner.check(checked)  # what is wrong for every row is reported before any is sent
         chosen = executor_for(n_jobs, executor)
-        if not (budget_total is None or is_count(budget_total)):
-            raise ValueError(f"budget_total: expected None or a whole number of at least 1, got {budget_total!r}.")
+        check_count("budget_total", budget_total, optional=True)
         if budget_total is not None or not isinstance(chosen, InProcess):
             self._share_ledger()
         return Explanations(self._planner, X, checked, chosen, budget_total=budget_total, progress=progress)

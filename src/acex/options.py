@@ -18,7 +18,7 @@ from functools import wraps
 from math import isinf
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypedDict, TypeVar, get_args
 
-from acex.values import as_json, did_you_mean, is_count, is_finite, is_missing
+from acex.values import as_json, check_count, check_positive, did_you_mean, is_missing
 
 if TYPE_CHECKING:  # `acex --help` reads the declarations and nothing else
     from acex.plan.target import Target
@@ -75,19 +75,14 @@ def _option(check: Callable[[str, Any], Any], kind: Kind, default: Any, *declare
 
 def _count(least: int, optional: bool = False) -> Callable[[str, Any], int | None]:
     def check(name: str, value: Any) -> int | None:
-        if optional and value is None:
-            return None
-        if not is_count(value, least=least):
-            none = "None or " if optional else ""
-            raise ValueError(f"{name}: expected {none}a whole number of at least {least}, got {value!r}.")
-        return int(value)
+        check_count(name, value, least, optional=optional)
+        return None if value is None else int(value)
 
     return check
 
 
 def _seconds(name: str, value: Any) -> float | None:
-    if not (value is None or (is_finite(value) and value > 0)):
-        raise ValueError(f"{name}: expected None or a positive number of seconds, got {value!r}.")
+    check_positive(name, value, "number of seconds", optional=True)
     return None if value is None else float(value)
 
 

@@ -81,6 +81,21 @@ def is_count(value: Any, least: int = 1) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= least)
 
 
+def check_count(name: str, value: Any, least: int = 1, *, optional: bool = False) -> None:
+    """Raise ValueError unless this is a whole number, `least` or more; or None, where it is optional."""
+    if not (is_count(value, least) or (optional and value is None)):
+        none = "None or " if optional else ""
+        raise ValueError(f"{name}: expected {none}a whole number of at least {least}, got {value!r}.")
+
+
+def check_positive(name: str, value: Any, what: str = "number", *, zero: bool = False, optional: bool = False) -> None:
+    """Raise ValueError unless this is a positive number; or zero, or None, where these are allowed."""
+    is_valid = is_finite(value) and (value > 0 or (zero and value == 0))
+    if not (is_valid or (optional and value is None)):
+        allowed = [*(["None"] if optional else []), *(["zero"] if zero else []), f"a positive {what}"]
+        raise ValueError(f"{name}: expected {joined_words(allowed, 'or')}, got {value!r}.")
+
+
 def is_missing(value: Any) -> bool:
     """Is this None, NaN, NaT or pandas' NA?"""
     if value is None or isinstance(value, (str, int)):  # most values, and pandas takes long

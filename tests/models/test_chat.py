@@ -513,7 +513,10 @@ def prompt(text: Any, **more: Any) -> dict[str, Any]:
         (prompt("$record", stream=True), "request\\['stream'\\] and request\\['n'\\]"),
         (prompt("$record", n=3), "request\\['stream'\\] and request\\['n'\\]"),
         (prompt("$record", response_format={"type": "text"}), "response_format.* is set from classes"),
-        (prompt("$record", max_tokens=0), r"request\['max_tokens'\] must be 1 or more, got 0"),
+        (
+            prompt("$record", max_tokens=0),
+            r"request\['max_tokens'\]: expected None or a whole number of at least 1, got 0",
+        ),
         ({"classes": None}, "needs classes, two or more different labels"),
         ({"classes": ["pass"]}, "needs classes, two or more different labels"),
         ({"classes": [1, "1"]}, "needs classes, two or more different labels"),
@@ -521,7 +524,7 @@ def prompt(text: Any, **more: Any) -> dict[str, Any]:
         ({"money": 1.0}, "money needs token_prices"),
         ({"token_prices": (1.0,)}, "token_prices must be two numbers"),
         ({"token_prices": (1.0, -1.0)}, "token_prices must be two numbers"),
-        ({"token_prices": (1.0, 2.0), "money": -1.0}, "money must be a number, 0 or more"),
+        ({"token_prices": (1.0, 2.0), "money": -1.0}, "money: expected None, zero or a positive number"),
         ({**prompt("$record"), "token_prices": (1.0, 2.0), "money": 1.0}, "'max_completion_tokens' in request"),
     ],
 )

@@ -30,10 +30,10 @@ from acex.space.schema import read_schema, schema_text, with_schema
         (Nominal, (([1], "x"),), {}, r"'a': \[1\] cannot be a category"),
         (Nominal, (("x", "y"),), {"direction": "increase"}, "'a': a nominal feature has no order"),
         (Ordinal, (("x", "y"),), {"direction": "up"}, "'a': direction 'up' is neither 'increase' nor"),
-        (Continuous, (0, 1), {"weight": 0}, "'a': weight must be a positive number, got 0"),
-        (Continuous, (0, 1), {"weight": "1"}, "'a': weight must be a positive number, got '1'"),
+        (Continuous, (0, 1), {"weight": 0}, "'a': weight: expected a positive number, got 0"),
+        (Continuous, (0, 1), {"weight": "1"}, "'a': weight: expected a positive number, got '1'"),
         (Integer, (0, 1), {"unit": 12}, "'a': unit must be text, such as 'months', got 12"),
-        (Continuous, (0, 1), {"weight": np.nan}, "'a': weight must be a positive number, got nan"),
+        (Continuous, (0, 1), {"weight": np.nan}, "'a': weight: expected a positive number, got nan"),
     ],
 )
 def test_an_invalid_feature_is_refused(

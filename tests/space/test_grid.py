@@ -139,7 +139,7 @@ def test_without_a_grid_a_feature_is_written_as_before_there_were_any() -> None:
     [
         ({"size": -1}, "'size': grid must be a step such as 50 or 0.001, got -1"),
         ({"size": "1"}, "'size': grid must be a step such as 50 or 0.001, got '1'"),
-        ({"loan": 0.5}, "'loan': the grid of an integer must be a whole number, got 0.5"),
+        ({"loan": 0.5}, "'loan': the grid of an integer: expected a whole number of at least 1, got 0.5"),
         ({"rate": 1e-30}, "'rate': a grid of 1e-30 is too fine"),
         ({"job": 1}, "'job' is not a feature"),
         (True, "grid takes a mapping"),

@@ -144,9 +144,9 @@ def test_the_filter_is_fitted_once_for_many_rows(fits: list[FloatArray]) -> None
         ({"threshold": float("nan")}, "threshold must be a negative number such as -1.5, got nan"),
         ({"threshold": float("-inf")}, "threshold must be a negative number such as -1.5, got -inf"),
         ({"threshold": "low"}, "threshold must be a negative number such as -1.5, got 'low'"),
-        ({"neighbours": 0}, "neighbours must be a whole number of at least 1, got 0"),
-        ({"neighbours": 2.5}, "neighbours must be a whole number of at least 1, got 2.5"),
-        ({"neighbours": True}, "neighbours must be a whole number of at least 1, got True"),
+        ({"neighbours": 0}, "neighbours: expected None or a whole number of at least 1, got 0"),
+        ({"neighbours": 2.5}, "neighbours: expected None or a whole number of at least 1, got 2.5"),
+        ({"neighbours": True}, "neighbours: expected None or a whole number of at least 1, got True"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings: dict[str, Any], message: str) -> None:

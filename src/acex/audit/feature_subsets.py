@@ -20,7 +20,7 @@ from acex.engine.explanation import Explanation, changes_as_text
 from acex.engine.planner import Planner
 from acex.engine.redaction import saved
 from acex.options import Options
-from acex.values import as_json, counted, is_count, joined_words, printable, records
+from acex.values import as_json, check_count, counted, is_count, joined_words, printable, records
 
 State: TypeAlias = Literal["found", "not found", "impossible", "not asked"]  # in the order in which they are listed
 
@@ -131,8 +131,7 @@ def find_feature_subsets(
     """
     if not is_count(max_features) or max_features > 3:
         raise ValueError(f"max_features: expected 1, 2 or 3, got {max_features!r}.")
-    if not is_count(queries_each, least=2):
-        raise ValueError(f"queries_each: expected a whole number of at least 2, got {queries_each!r}.")
+    check_count("queries_each", queries_each, least=2)
     plan = planner.plan(x, options)[0]
     free = [name for name, limits in plan.may_become.items() if limits is not None]
     budget, paid = plan.budget, 0

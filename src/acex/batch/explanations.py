@@ -30,7 +30,7 @@ from acex.ledger import BaseLedger
 from acex.options import Options
 from acex.plan.plan import Plan
 from acex.space.space import as_frame
-from acex.values import as_json, is_count, is_missing, listed, refuse_overwriting
+from acex.values import as_json, check_count, is_missing, listed, refuse_overwriting
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -278,8 +278,7 @@ class Explanations(Sequence[Explanation]):
             budget: how many rows may be sent to the model for this. A hard cap.
             count: how many changes.
         """
-        if not is_count(budget, least=2):
-            raise ValueError(f"budget: expected a whole number of at least 2, got {budget!r}.")
+        check_count("budget", budget, least=2)
         planner, options, results = self._planner, self._options, self._all_results()
 
         def row(i: int) -> RowToTurn:

@@ -45,7 +45,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 from acex.errors import BudgetSpent
 from acex.ledger.row_keys import PlainLabel, Scores, now_text, plain_label
-from acex.values import counted, is_count, is_finite, listed
+from acex.values import check_count, check_positive, counted, listed
 
 State: TypeAlias = Literal["mine", "answered", "in_flight"]
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.002, 0.25  # seconds between two looks for an answer of someone else
@@ -334,14 +334,11 @@ class BaseLedger(ABC):
         What was sent before counts. The last call applies. With a price per row, money is converted to rows. Without
         one, claims must name the most that a row may cost.
         """
-        if price_per_row is not None and not (is_finite(price_per_row) and price_per_row > 0):
-            raise ValueError(f"price_per_row must be a positive number, got {price_per_row!r}.")
+        check_positive("price_per_row", price_per_row, optional=True)
         if (rows is None) == (money is None):
             raise ValueError(f"budget takes rows or money, one of them; got rows={rows!r}, money={money!r}.")
-        if rows is not None and not is_count(rows, least=0):
-            raise ValueError(f"rows must be a whole number, 0 or more, got {rows!r}.")
-        if money is not None and not (is_finite(money) and money >= 0):
-            raise ValueError(f"money must be a number, 0 or more, got {money!r}.")
+        check_count("rows", rows, least=0, optional=True)
+        check_positive("money", money, zero=True, optional=True)
         with self._open(model) as found:
             price = found.account.price_per_row if price_per_row is None else float(price_per_row)
             if money is not None and price is None:

@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from acex.arrays import Rows
-from acex.values import Label, as_json, is_count, json_value, listed, unique_names
+from acex.values import Label, as_json, check_count, is_count, json_value, listed, unique_names
 
 TOKEN_LIMITS = ("max_completion_tokens", "max_tokens")
 
@@ -52,8 +52,7 @@ class Chat:
         if self.request.get("stream") or self.request.get("n", 1) != 1:
             raise ValueError("request['stream'] and request['n'] above 1 are not supported: a row has one answer.")
         for name in TOKEN_LIMITS:
-            if self.request.get(name) is not None and not is_count(self.request[name]):
-                raise ValueError(f"request[{name!r}] must be 1 or more, got {self.request[name]!r}.")
+            check_count(f"request[{name!r}]", self.request.get(name), optional=True)
         json.dumps(self.request)  # raises now, not with the first row, if JSON cannot represent it
         object.__setattr__(self, "_placeholders", _placeholders(self.request.get("messages")))
         by_text = {_as_text(label): label for label in self.classes}

@@ -31,7 +31,7 @@ from acex.models.transport import (
     exchange,
     short_hash,
 )
-from acex.values import Label, is_count, is_finite, listed
+from acex.values import Label, check_count, check_positive, is_finite, listed
 
 RETRY_LATER = {429, 503}  # too many requests, unavailable
 # Rejected before a model saw the rows: credentials, address, method, size or type.
@@ -113,14 +113,10 @@ class HttpModel:
 
     def __post_init__(self) -> None:
         _check_url(self.url, self.protocol)
-        if not is_count(self.rows_per_request):
-            raise ValueError(f"rows_per_request must be 1 or more, got {self.rows_per_request!r}.")
-        if not is_count(self.retries, 0):
-            raise ValueError(f"retries must be 0 or more, got {self.retries!r}.")
-        if not (is_finite(self.timeout) and self.timeout > 0):
-            raise ValueError(f"timeout must be a positive number of seconds, got {self.timeout!r}.")
-        if self.rate_limit is not None and not (is_finite(self.rate_limit) and self.rate_limit > 0):
-            raise ValueError(f"rate_limit must be a positive number or None, got {self.rate_limit!r}.")
+        check_count("rows_per_request", self.rows_per_request)
+        check_count("retries", self.retries, least=0)
+        check_positive("timeout", self.timeout, "number of seconds")
+        check_positive("rate_limit", self.rate_limit, optional=True)
         headers = Headers(self.headers_from_env, self.identity_headers, self.key_headers)
         object.__setattr__(self, "_headers", headers)
         object.__setattr__(self, "_selects", headers.identity_hash())
@@ -162,8 +158,7 @@ class HttpModel:
                 f"token_prices must be two numbers, the price of a million tokens read and of a million written, "
                 f"got {self.token_prices!r}."
             )
-        if not (self.money is None or (is_finite(self.money) and self.money >= 0)):
-            raise ValueError(f"money must be a number, 0 or more, or None, got {self.money!r}.")
+        check_positive("money", self.money, zero=True, optional=True)
         if not isinstance(self._wire, Chat):
             raise ValueError("token_prices are for protocol 'chat'; elsewhere a ledger counts rows and money.")
         if self.money is not None and self._wire.most_tokens is None:

@@ -23,7 +23,7 @@ from acex.models.labels import (
     unworded,
 )
 from acex.search.votes import Noise, Share
-from acex.values import Label, is_finite
+from acex.values import Label, check_positive
 
 Scores: TypeAlias = list[tuple[Any, float]]  # the probability of each label, for one row
 
@@ -67,8 +67,7 @@ class Model:
             raise TypeError("predict is already an acex.Model; set name, version and the rest there.")
         if isinstance(predict, HttpModel):
             _refuse_set_twice(predict, version=version, timeout=timeout)
-        if not (timeout is None or (is_finite(timeout) and timeout > 0)):
-            raise ValueError(f"timeout must be None or a positive number of seconds, got {timeout!r}.")
+        check_positive("timeout", timeout, "number of seconds", optional=True)
         self.wrapped, self.scores, self.timeout = predict, bool(scores), timeout
         self.noise, self.confirm = noise, confirm
         self.voting = Noise.of(noise, confirm)  # None without noise

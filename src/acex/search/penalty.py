@@ -27,7 +27,7 @@ from acex.search.strategy import Strategy
 from acex.search.surrogate import JointPosterior, Posterior, fit
 from acex.space.cost import CostFunction
 from acex.space.plausibility import Kind
-from acex.values import is_count, is_finite
+from acex.values import check_count, is_finite
 
 N_STARTS = 96  # starts around the factual; L-BFGS-B climbs from the best
 BOX_DIMENSIONS = 2  # up to here Sobol points fill the box; with more features, rays from the factual (R5)
@@ -72,8 +72,7 @@ class Penalty(Strategy):
 
     def __post_init__(self) -> None:
         for name, count in (("n0", self.n0), ("sobol", self.sobol)):
-            if not is_count(count):
-                raise ValueError(f"{name}: expected a whole number of at least 1, got {count!r}.")
+            check_count(name, count)
         for name in ("lambda_0", "lambda_max", "growth", "epsilon"):
             if not is_finite(getattr(self, name)):
                 raise ValueError(f"{name}: expected a finite number, got {getattr(self, name)!r}.")

@@ -24,7 +24,7 @@ from scipy.special import expit, logit
 from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.search.problem import History, Problem, Query, Stop, key
 from acex.search.strategy import Strategy, best_counterfactuals, ranked_counterfactuals
-from acex.values import is_count, is_finite
+from acex.values import check_count, is_finite
 
 Share: TypeAlias = float | Literal["auto"]
 
@@ -57,8 +57,7 @@ class Noise:
         """
         if not (share == "auto" or (is_finite(share) and 0 <= share < 0.5)):
             raise ValueError(f'noise: expected a share of answers, at least 0 and below 0.5, or "auto", got {share!r}.')
-        if not is_count(confirm):
-            raise ValueError(f"confirm: expected a whole number of at least 1, got {confirm!r}.")
+        check_count("confirm", confirm)
         if share == "auto":
             return cls("auto", int(confirm))
         return cls(float(share), int(confirm)) if share else None

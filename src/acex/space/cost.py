@@ -19,7 +19,7 @@ import numpy as np
 from acex.arrays import FloatArray, IntArray
 from acex.space.scale import Scale
 from acex.space.space import Space
-from acex.values import is_finite
+from acex.values import check_positive
 
 
 @dataclass(frozen=True)
@@ -45,16 +45,13 @@ class Cost:
     per_change: float = 0.0
 
     def __post_init__(self) -> None:
-        for setting, value in (("beta", self.beta), ("per_change", self.per_change)):
-            if not (is_finite(value) and value >= 0):
-                raise ValueError(f"{setting} must be zero or a positive number, got {value!r}.")
-        if not (self.per_category is None or (is_finite(self.per_category) and self.per_category > 0)):
-            raise ValueError(f"per_category must be None or a positive number, got {self.per_category!r}.")
+        check_positive("beta", self.beta, zero=True)
+        check_positive("per_category", self.per_category, optional=True)
+        check_positive("per_change", self.per_change, zero=True)
         if not (self.weights is None or isinstance(self.weights, Mapping)):
             raise ValueError(f"weights must map feature names to positive numbers, got {self.weights!r}.")
         for name, weight in (self.weights or {}).items():
-            if not (is_finite(weight) and weight > 0):
-                raise ValueError(f"weights[{name!r}] must be a positive number, got {weight!r}.")
+            check_positive(f"weights[{name!r}]", weight)
 
     @property
     def described(self) -> dict[str, Any]:

@@ -21,7 +21,7 @@ import pandas as pd
 
 from acex.arrays import FloatArray
 from acex.space.grid import Grid, nearest_multiples, with_digits, within_digits
-from acex.values import as_json, is_finite, is_missing, joined_words, listed, plain, readable, readable_pair
+from acex.values import as_json, check_positive, is_missing, joined_words, listed, plain, readable, readable_pair
 
 Direction: TypeAlias = Literal["increase", "decrease"]
 Way: TypeAlias = Literal["up", "down", "other"]
@@ -68,8 +68,7 @@ class Feature:
             raise ValueError(f"{self.name!r}: direction {self.direction!r} is neither 'increase' nor 'decrease'.")
         if self.direction is not None and not self.ordered:
             raise ValueError(f"{self.name!r}: a {self.kind} feature has no order, so no direction; use Ordinal.")
-        if not (is_finite(self.weight) and self.weight > 0):
-            raise ValueError(f"{self.name!r}: weight must be a positive number, got {self.weight!r}.")
+        check_positive(f"{self.name!r}: weight", self.weight)
         self._set(weight=float(self.weight))  # 3 and 3.0 are the same weight, and the same explanation
         for what, value in (("frozen", self.frozen), ("gaps", self.gaps)):
             if not isinstance(value, bool):

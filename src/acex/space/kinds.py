@@ -22,7 +22,7 @@ from pandas.api import types
 from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.space.feature import Feature, register
 from acex.space.grid import Grid, digits_of, few_values, readable_digits, shows_digits, step_of
-from acex.values import did_you_mean, is_count, is_finite, is_hashable, is_missing, listed, plain, readable
+from acex.values import check_count, did_you_mean, is_finite, is_hashable, is_missing, listed, plain, readable
 
 LARGEST_EXACT_INTEGER = 2**53  # beyond it a float no longer tells neighbouring integers apart
 LIKE_A_NUMBER = re.compile(r"[-+]?[^\w\s.,]?\s?[-+]?\d[\d,' ]*(\.\d+)?\s?([^\w\s]|[a-zA-Z]{1,3})?")  # $1,200 and 12.5 %
@@ -161,8 +161,7 @@ class Continuous(Numeric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not is_count(self.digits, least=0):
-            raise ValueError(f"{self.name!r}: digits must be a whole number, 0 or more, got {self.digits!r}.")
+        check_count(f"{self.name!r}: digits", self.digits, least=0)
 
     @classmethod
     def infer(cls, name: str, column: pd.Series[Any]) -> Self | None:
@@ -188,8 +187,7 @@ class Integer(Numeric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not is_count(self.grid):
-            raise ValueError(f"{self.name!r}: the grid of an integer must be a whole number, got {self.grid!r}.")
+        check_count(f"{self.name!r}: the grid of an integer", self.grid)
         if self.low != round(self.low) or self.high != round(self.high):
             raise ValueError(f"{self.name!r}: an integer's range must be whole, got {self.low!r} to {self.high!r}.")
         if max(abs(self.low), abs(self.high)) > LARGEST_EXACT_INTEGER:

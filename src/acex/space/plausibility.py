@@ -19,7 +19,7 @@ import numpy as np
 from acex.arrays import BoolArray, FloatArray, sampled
 from acex.space.joint import JointModel
 from acex.space.scale import Scale
-from acex.values import is_count, is_finite, listed
+from acex.values import check_count, is_finite, listed
 
 Kind: TypeAlias = Literal["joint", "lof"]
 
@@ -49,8 +49,7 @@ class Plausibility:
     def __post_init__(self) -> None:
         if not (is_finite(self.threshold) and self.threshold < 0):
             raise ValueError(f"threshold must be a negative number such as -1.5, got {self.threshold!r}.")
-        if not (self.neighbours is None or is_count(self.neighbours)):
-            raise ValueError(f"neighbours must be a whole number of at least 1, got {self.neighbours!r}.")
+        check_count("neighbours", self.neighbours, optional=True)
         if not (self.kind is None or self.kind in get_args(Kind)):
             raise ValueError(f"plausibility: kind must be one of {listed(get_args(Kind))}, got {self.kind!r}.")
         only_lof = self.neighbours is not None or self.scale is not None

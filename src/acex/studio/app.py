@@ -38,7 +38,7 @@ from acex.studio.security import SecurityMiddleware
 from acex.studio.serializers import page_text, remarks_json
 from acex.studio.worker_pool import WorkerPool, explain_rows
 from acex.studio.workspace import Workspace
-from acex.values import is_count, is_missing
+from acex.values import check_count, is_count, is_missing
 
 Body: TypeAlias = dict[str, Any]
 Handler: TypeAlias = Callable[[Request, Body], Any]  # what it returns is sent as JSON, unless it is a response
@@ -252,8 +252,7 @@ class Studio:
         if self.batch.is_live:
             raise ValueError("rows are being explained already: wait, or stop them first.")
         total = body.get("budget_total")
-        if not (total is None or is_count(total)):
-            raise ValueError(f"budget_total: expected a whole number of at least 1, got {total!r}.")
+        check_count("budget_total", total, optional=True)
         options = read_options(body.get("options", {}), self.workspace)
         positions = self._matching(body.get("rows"))
         rows, names = self.workspace.rows.iloc[positions], self.workspace.names
