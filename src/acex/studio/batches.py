@@ -68,7 +68,6 @@ class ExplanationTable:
         self._of_row: dict[str | None, dict[tuple[Any, ...], Any]] = {}  # the records of each row, newest first
         self._state: tuple[Any, ...] = ()  # of the ledger when the records were read
         self._known: dict[tuple[Any, ...], Any] = {}
-        self._totals: tuple[Any, list[dict[str, Any]], dict[str, Any]] = (None, [], {})  # of all lines that are read
 
     def _records(self) -> dict[tuple[Any, ...], Any]:
         """The newest explanations, newest first, by what changes when one does."""
@@ -120,10 +119,7 @@ class ExplanationTable:
         with self._lock:
             records = self._records()
             lines = self._read(records, AT_ONCE)
-        if self._totals[0] != (key := (self._state, len(lines))):
-            current = _current(lines)
-            self._totals = key, current, _summary(current) | {"paid": sum(line["paid"] for line in lines)}
-        _, current, summary = self._totals
+        current = _current(lines)
         shown = self._matching(lines if query.get("all") else current, query)
         if (sort := query.get("sort", "")) in SORTED_BY:
             known = [line for line in shown if line[sort] is not None]
@@ -137,7 +133,7 @@ class ExplanationTable:
             "explanations": len(records),
             "pending": len(records) - len(lines),
             "groups": self._groups(current, query.get("by", "")),
-            "summary": summary,
+            "summary": _summary(current) | {"paid": sum(line["paid"] for line in lines)},
         }
 
     def _matching(self, lines: Sequence[dict[str, Any]], query: Mapping[str, str]) -> list[dict[str, Any]]:
