@@ -39,7 +39,7 @@ class ModelFailed(AcexError):
     the others were not.
     """
 
-    explanation: Any = None  # an acex.Explanation; errors know no other room
+    explanation: Any = None  # an acex.Explanation, which this module cannot import
 
     def __init__(self, message: str = "", *, answered: Sequence[Hashable] = (), in_doubt: int | None = None) -> None:
         super().__init__(message)

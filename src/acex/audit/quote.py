@@ -25,8 +25,8 @@ class Quote:
 
     Attributes:
         model_id: the model that would be asked, as the ledger knows it.
-        rows: how many, identical rows each. ended: different rows that were explained before. wrong: for each row that
-            would fail because it does not fit the data, by its name, the reason.
+        rows: how many; identical rows count each. ended: how many different rows were explained before. wrong: the
+            rows that would fail because they do not fit the data, by name, with the reason.
         paid_before: queries that earlier runs have paid for these rows.
         expected_queries: how many more are likely, by the model's latest explanations; None with fewer than five.
         most_queries: the most that can be sent, within the budgets of the batch and of the model's lifetime.

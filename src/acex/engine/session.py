@@ -635,16 +635,17 @@ def contradictions(ledger: BaseLedger, model: str, asked: Sequence[str]) -> tupl
 
 
 def value_of(answer: Answer, target: Target) -> Label:
-    """What of an answer is judged.
+    """The part of an answer that is judged: the label, the number, or the probability of a label.
 
     Raises:
-        ValueError: the answer does not tell it.
+        ValueError: the answer has no probabilities, and the target is about one.
     """
     value = target.value(answer.label, answer.scores)
     if value is None:
         raise ValueError(
             f"The row {answer.row} was answered {answer.label!r} before, without the probabilities that the target is "
-            f"about. Begin with another model_id, so that they are asked for."
+            f"about. Give the model another name, so that it is asked for them: acex.Model(..., name=...), in the "
+            f"shell --model-name."
         )
     return value
 

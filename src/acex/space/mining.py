@@ -26,7 +26,7 @@ class MinedRule:
     """A rule that all known rows keep.
 
     Attributes:
-        rule: with its text and its sentence.
+        rule: its text is what `rules=` takes.
         support: rows that it applies to; it holds for all of them.
         surprise: the share of rows that would break it after shuffling one column.
     """

@@ -31,7 +31,7 @@ Worker: TypeAlias = tuple[Any, Connection]  # a process and the connection to it
 
 NICE = 5  # of a process that searches: pages come first, but a search goes on beside other programs
 PATIENCE = 5.0  # seconds for jobs to end by themselves when the studio is closed
-LOST = "The process that searched has ended unexpectedly. Nothing is lost: go on continues from the ledger."
+LOST = "The process that searched has ended unexpectedly. Nothing is lost: “Go on” continues from the ledger."
 
 
 # -- jobs --------------------------------------------------------------------------------------------------------
