@@ -11,7 +11,7 @@ import numpy as np
 from acex.arrays import FloatArray
 from acex.engine.explanation import Explanation
 from acex.plan.plan import Plan
-from acex.plan.step import Ending, Note, Step, in_order
+from acex.plan.step import Ending, Note, Step, all_judged
 from acex.space.kinds import Continuous, Integer, Nominal, Ordinal
 from acex.space.space import Space
 
@@ -48,7 +48,7 @@ def written(
     told = {"target": target, "budget": len(rows), "model_id": "model", **(settings or {})}
     spread = np.ones(len(space)) if deviations is None else deviations
     plan = Plan.from_record(told, dict(rows[0]), space, spread)
-    steps = in_order(
+    steps = all_judged(
         (
             Step(i, row, "initial", label, False, np.inf, int(i >= n_known), None, 0, Note(i, cost, True, affinity))
             for i, (row, label, cost) in enumerate(zip(rows, labels, costs, strict=True))

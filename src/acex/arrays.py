@@ -43,7 +43,7 @@ def row_wise_advice(came: Any) -> str:
     )
 
 
-def in_order(function: Callable[[Rows], Any], rows: Rows) -> Any:
+def aligned_answer(function: Callable[[Rows], Any], rows: Rows) -> Any:
     """The answer of a function of rows; in their order, if it is of pandas and has their index in another order.
 
     The function gets a copy: one that sorts or empties its argument changes neither the rows nor their order.

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from acex.plan.step import Ending, Note, Step, in_order
+from acex.plan.step import Ending, Note, Step, all_judged
 from acex.plan.target import Target
 from acex.values import Remark
 
@@ -18,17 +18,17 @@ def step(position: int, label: str, cost: float, counts: bool = True) -> Step:
 def test_the_best_so_far_follows_hits_that_count() -> None:
     costs, labels, counts = (0, 9, 8, 7, 3, 5), ["no", "yes", "no", "yes", "yes", "yes"], (1, 1, 1, 0, 1, 1)
     steps = [step(i, label, c, bool(k)) for i, (label, c, k) in enumerate(zip(labels, costs, counts, strict=True))]
-    steps = in_order(steps, Target.of("yes"))
+    steps = all_judged(steps, Target.of("yes"))
     assert [s.hit for s in steps] == [False, True, False, True, True, True]
     assert [s.best for s in steps] == [np.inf, 9, 9, 9, 3, 3]
     assert Ending.so_far(steps, Target.of("yes")).counterfactuals == (4,)
 
 
 def test_the_factual_is_no_hit_also_where_it_has_the_label_wanted() -> None:
-    steps = in_order([step(0, "yes", 0)], Target.of("yes"))
+    steps = all_judged([step(0, "yes", 0)], Target.of("yes"))
     assert not steps[0].hit
     assert Ending.so_far(steps, Target.of("yes")).outcome == "already_target"
-    assert Ending.so_far(in_order([step(0, "no", 0)], Target.of("yes")), Target.of("yes")).outcome == "unfinished"
+    assert Ending.so_far(all_judged([step(0, "no", 0)], Target.of("yes")), Target.of("yes")).outcome == "unfinished"
 
 
 def test_notes_of_earlier_versions_are_read() -> None:

@@ -22,7 +22,7 @@ from acex.engine.redaction import hash_of
 from acex.engine.session import value_of
 from acex.ledger import MemoryLedger
 from acex.models.model import Model
-from acex.plan.step import Outcome, factual_label, in_order, leading
+from acex.plan.step import Outcome, all_judged, factual_label, leading
 from acex.plan.target import Measured
 from acex.space.cost import Cost, n_changed
 from acex.space.region import Region
@@ -125,7 +125,7 @@ def _recomputed(e: Explanation) -> Explanation:
     """The explanation with hits, best costs, outcome and number of reused answers computed again."""
     steps, target = e.steps, e.plan.target
     if e.plan.noise is None or "redacted" not in e.settings:
-        steps = tuple(in_order(steps, target))
+        steps = tuple(all_judged(steps, target))
     outcome: Outcome
     if e.error is not None:
         outcome = "failed"

@@ -14,7 +14,7 @@ from acex.engine.explanation import Explanation
 from acex.engine.session import contradictions, value_of
 from acex.ledger import Ask, BaseLedger, without_vote
 from acex.plan.plan import Plan
-from acex.plan.step import Ending, Note, Step, in_order
+from acex.plan.step import Ending, Note, Step, all_judged
 from acex.space.space import Space
 from acex.values import Remark
 
@@ -43,7 +43,7 @@ def load_explanation(ledger: BaseLedger, explanation: str) -> Explanation:
     if result is not None:
         budget = result.get("budget", result.get("settings", {}).get("budget", plan.budget))
         plan = replace(plan, settings={**plan.settings, "budget": budget})
-    steps = in_order((_step(ask, plan) for ask in asks), plan.target)
+    steps = all_judged((_step(ask, plan) for ask in asks), plan.target)
     ending = Ending.so_far(steps, plan.target)
     if result is not None:
         ending = Ending.from_dict({"outcome": ending.outcome, **result})

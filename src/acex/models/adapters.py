@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from acex.arrays import FloatArray, Rows, in_order
+from acex.arrays import FloatArray, Rows, aligned_answer
 from acex.errors import ModelFailed
 from acex.models.labels import Predict, Scored, likeliest
 from acex.values import Label, listed, plain
@@ -131,7 +131,7 @@ def _own_decision_rule(model: Any) -> Any:
 
 
 def _likeliest_of_function(function: Predict, rows: Rows) -> Scored:
-    answer = in_order(function, rows)
+    answer = aligned_answer(function, rows)
     if not isinstance(answer, pd.DataFrame) or answer.shape[1] < 2:
         raise ModelFailed(
             f"scores=True needs a DataFrame of probabilities with a column for each label, and the model returned "

@@ -7,7 +7,7 @@ from dataclasses import fields
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from acex.arrays import Rows, in_order, row_wise_advice
+from acex.arrays import Rows, aligned_answer, row_wise_advice
 from acex.errors import ModelFailed
 from acex.ledger.base import model_key
 from acex.models.adapters import adapted, as_numeric, as_predict, known_labels, no_labels
@@ -149,7 +149,7 @@ class Model:
         """
         predict = self._predict_numbers if numbers else self._predict
         try:
-            answer = in_order(predict, rows)
+            answer = aligned_answer(predict, rows)
         except ModelFailed:  # an HttpModel knows what was charged
             raise
         except Exception as error:

@@ -98,7 +98,7 @@ class Step:
         return self.hit and self.note.counts
 
 
-def in_order(steps: Iterable[Step], target: Target) -> list[Step]:
+def all_judged(steps: Iterable[Step], target: Target) -> list[Step]:
     """Steps, the factual's first, with what follows from the labels and the order: hit, and best so far."""
     done: list[Step] = []
     for step in steps:

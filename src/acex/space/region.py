@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from acex.arrays import BoolArray, FloatArray, in_order, row_wise_advice
+from acex.arrays import BoolArray, FloatArray, aligned_answer, row_wise_advice
 from acex.space.cost import n_changed
 from acex.space.feature import MISSING_CODE, Feature, rounded
 from acex.space.grid import with_digits
@@ -258,7 +258,7 @@ class Region:
         """For which points a caller's function over rows is true, (n,)."""
         try:
             rows = self.space.decode(X)
-            mask = np.asarray(in_order(function, rows))
+            mask = np.asarray(aligned_answer(function, rows))
         except Exception as error:
             if advice := row_wise_advice(error):
                 raise ValueError(f"rules: the function raised {type(error).__name__}: {error}{advice}") from error

@@ -15,7 +15,7 @@ import acex
 from acex.engine.explanation import is_reference_row, labels_as_text, single
 from acex.engine.session import value_of
 from acex.ledger import Answer
-from acex.plan.step import Note, Step, in_order
+from acex.plan.step import Note, Step, all_judged
 from acex.plan.target import Measured
 from acex.show.records import changes_record
 from acex.show.sentences import Templates, one_sentence, robustness_sentence
@@ -134,4 +134,4 @@ def tried(session: acex.Session, rows: pd.DataFrame, answers: Sequence[Answer]) 
         note = Note(i, float(costs[i]), counts=True, affinity=float(likeness[i]))
         purpose = "what if" if i else "factual"
         steps.append(Step(i, values, purpose, value, False, np.inf, 0, None, 0, note, answer.scores))
-    return acex.Explanation.of(replace(plan, space=space), in_order(steps, plan.target))
+    return acex.Explanation.of(replace(plan, space=space), all_judged(steps, plan.target))
