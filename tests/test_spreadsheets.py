@@ -58,7 +58,7 @@ def test_numbers_stay_numbers(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(read[["a", "b", "c"]], frame[["a", "b", "c"]])
 
 
-def test_categories_are_guarded_too() -> None:
+def test_categories_are_escaped_too() -> None:
     assert write_csv(pd.DataFrame({"c": pd.Categorical(["=a", "b"])})) == "c\n'=a\nb\n"
 
 

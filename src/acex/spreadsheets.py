@@ -27,7 +27,7 @@ FORMULA = re.compile("'*[=+\\-@\t\r\n＝＋－＠]")
 
 def write_csv(frame: pd.DataFrame, path: Path | None = None, **options: Any) -> str:
     """The frame as CSV without its index, also written to `path` if given; `options` are those of pandas."""
-    text: str = _mapped(frame, _guarded).to_csv(index=False, lineterminator="\n", **options)
+    text: str = _mapped(frame, _escaped).to_csv(index=False, lineterminator="\n", **options)
     if path is not None:
         path.write_text(text, encoding="utf-8", newline="")
     return text
@@ -35,7 +35,7 @@ def write_csv(frame: pd.DataFrame, path: Path | None = None, **options: Any) -> 
 
 def read_csv(path: Path, **options: Any) -> pd.DataFrame:
     """The frame in a CSV file, with texts as they were before `write_csv`; `options` are those of pandas."""
-    return _mapped(pd.read_csv(path, **options), _unguarded)
+    return _mapped(pd.read_csv(path, **options), _unescaped)
 
 
 def write_xlsx(frame: pd.DataFrame, path: Path) -> None:
@@ -58,7 +58,7 @@ def _cell(value: Any) -> Any:
     is_wide = isinstance(value, int) and abs(value) > WIDEST
     if is_wide or (isinstance(value, float) and not math.isfinite(value)):
         return str(value)
-    value = _guarded(value)
+    value = _escaped(value)
     if isinstance(value, str) and len(value) > LONGEST:
         raise ValueError(f"a cell of a workbook holds {LONGEST} characters, got {len(value)}: {value[:40]!r}...")
     return value
@@ -77,24 +77,24 @@ def _changed(column: pd.Series[Any], change: Callable[[Any], Any]) -> pd.Series[
     return pd.Series([change(v) for v in column], column.index, dtype=object)  # keeps integers beside missing values
 
 
-def _guarded(value: Any) -> Any:
+def _escaped(value: Any) -> Any:
     if not isinstance(value, str):
         return value
-    if UNPRINTABLE.search(value) or _written(value) is not None:
+    if UNPRINTABLE.search(value) or _json_string(value) is not None:
         return printable(json.dumps(value, ensure_ascii=False))
     return f"'{value}" if FORMULA.match(value) else value
 
 
-def _unguarded(value: Any) -> Any:
+def _unescaped(value: Any) -> Any:
     if not isinstance(value, str):
         return value
-    written = _written(value)
+    written = _json_string(value)
     if written is not None:
         return written
     return value[1:] if value.startswith("'") and FORMULA.match(value) else value
 
 
-def _written(text: str) -> str | None:
+def _json_string(text: str) -> str | None:
     """The text that was written as a JSON string because of its characters; None for any other text."""
     if not (text.startswith('"') and text.endswith('"') and "\\" in text):
         return None

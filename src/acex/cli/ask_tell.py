@@ -227,12 +227,12 @@ def tell(
 def _read_labels(path: Path, encoding: str | None = None) -> dict[int, dict[str, str]]:
     """The lines of a file of `acex ask` that have a label, as typed, by their number; the label as OWN_LABEL."""
     try:
-        lines = read_table(path, encoding=encoding, guarded=True, dtype=str, keep_default_na=False)
+        lines = read_table(path, encoding=encoding, escaped=True, dtype=str, keep_default_na=False)
     except ValueError as error:
         if encoding is not None or not isinstance(error.__cause__, UnicodeError):
             raise
         # Spreadsheets on Windows. The rows are compared with those that were asked, so another encoding is noticed.
-        lines = read_table(path, encoding="cp1252", guarded=True, dtype=str, keep_default_na=False)
+        lines = read_table(path, encoding="cp1252", escaped=True, dtype=str, keep_default_na=False)
     label = OWN_LABEL if OWN_LABEL in lines.columns else LABEL
     if KEY not in lines.columns or label not in lines.columns:
         raise ValueError(f"{path}: expected the columns {KEY!r} and {LABEL!r} of acex ask.")

@@ -166,7 +166,7 @@ def import_(
     from acex.ledger import canonical
     from acex.models.labels import as_labels, as_numbers
 
-    lines = read_table(answers, guarded=True)
+    lines = read_table(answers, escaped=True)
     added = {f"acex_{name}" if f"acex_{name}" in lines.columns else name for name in EXPORTED}
     label = label or ("acex_label" if "acex_label" in added else "label")
     [label] = column_names([label], lines.columns, "--label", whole=True)

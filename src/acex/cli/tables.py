@@ -79,7 +79,7 @@ def read_table(
     *,
     encoding: str | None = None,
     text: Sequence[str] = (),
-    guarded: bool = False,
+    escaped: bool = False,
     **options: Any,
 ) -> pd.DataFrame:
     """The table in a file: .parquet, .json (a row or a list of rows), or CSV; also compressed, such as .csv.gz.
@@ -90,7 +90,7 @@ def read_table(
         decimal: the decimal mark of CSV: "." or ",".
         encoding: of CSV and JSON; by default UTF-8, or what a byte order mark shows.
         text: columns of CSV that are not read as numbers.
-        guarded: `acex.spreadsheets.write_csv` may have written it.
+        escaped: as `acex.spreadsheets.write_csv` writes CSV, with an apostrophe before formulas.
         options: of pandas, for CSV.
 
     Raises:
@@ -119,7 +119,7 @@ def read_table(
                 rows = json.loads(file.read().decode(encoding))
                 table = pd.DataFrame.from_records(rows if isinstance(rows, list) else [rows])
             else:
-                read_csv: Any = spreadsheets.read_csv if guarded else pd.read_csv
+                read_csv: Any = spreadsheets.read_csv if escaped else pd.read_csv
                 # Without index_col=False, rows with a cell more than the header would move to the left.
                 options = {"dtype": dict.fromkeys(text, str), "index_col": False, **options}
                 sep = _separator(start.decode(encoding, "replace"))
@@ -132,7 +132,7 @@ def read_table(
                     if is_decimal and "," in "".join(values):
                         digits = table[name].str.replace(".", "").str.replace(",", ".")
                         table[name] = pd.to_numeric(digits)
-                if not guarded:
+                if not escaped:
                     file.seek(0)
                     texts = pd.read_csv(file, sep=sep, encoding=encoding, dtype=str, nrows=MOST_READ)
                     _warn_of_lost_zeros(table, texts)
