@@ -9,7 +9,7 @@ import pytest
 
 from acex.arrays import FloatArray
 from acex.engine import pool as pools
-from acex.engine.pool import ENOUGH, MOST_KNOWN, Pool, now_and_then, points_of
+from acex.engine.pool import ENOUGH, MOST_KNOWN, Pool, hint_cutoff, points_of
 from acex.ledger import Answer, MemoryLedger, canonical
 from acex.search.problem import key
 from acex.space.scale import Quantiles, Scale
@@ -106,8 +106,8 @@ def test_a_hint_learns_nothing_from_a_feature_that_never_varies_in_the_reference
         assert learns or (hint(low) == hint(high)).all()
 
 
-def test_a_hint_changes_now_and_then_only() -> None:
-    numbers = [now_and_then(n) for n in range(0, 20_000)]
+def test_a_hint_changes_seldom() -> None:
+    numbers = [hint_cutoff(n) for n in range(0, 20_000)]
     assert all(number <= n for n, number in enumerate(numbers))
     assert np.all(np.diff(numbers) >= 0)
     assert len(set(numbers[ENOUGH:])) < 60

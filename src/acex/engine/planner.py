@@ -17,7 +17,7 @@ from acex._version import __version__
 from acex.arrays import Rows
 from acex.engine.blackbox import BlackBox
 from acex.engine.explanation import Explanation
-from acex.engine.pool import Lessons, Pool
+from acex.engine.pool import Pool, PoolEvidence
 from acex.engine.reference import Reference
 from acex.engine.sensitive import free_sensitive_columns
 from acex.engine.session import Session
@@ -249,7 +249,7 @@ class Planner:
             self.box(plan.budget, plan.target),
             learn=lambda before: self._learn(plan, before),
             relaxed=lambda: self._relaxed(x, options, problem),
-            lessons=Lessons(self._pool_of(plan.space), home, plan.target) if self.share_answers else None,
+            pool_evidence=PoolEvidence(self._pool_of(plan.space), home, plan.target) if self.share_answers else None,
             time_limit=options.time_limit,
             metadata={"acex": __version__, "versions": versions()},
         )

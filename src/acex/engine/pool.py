@@ -29,7 +29,7 @@ from acex.values import Label
 MOST_KNOWN = 150  # answers from elsewhere that a search takes into account, the nearest
 NEWEST = 5000  # of all answers are looked at for them
 ENOUGH = 200  # so many answers, of both kinds, say more about the model than the distance to the factual does
-SELDOM, MOST_NEWS = 0.2, 500  # a hint is computed again after this share of further answers, or this many
+REFRESH_SHARE, MOST_NEW = 0.2, 500  # a hint is computed again after this share of further answers, or this many
 
 IsHit = Callable[[Answer], tuple[bool, float | None] | None]  # None: the answer does not tell
 
@@ -102,7 +102,7 @@ class Pool:
 
         `wanted` stands for what `is_hit` takes for a hit: one hint serves all who want the same.
         """
-        seen = now_and_then(seen)
+        seen = hint_cutoff(seen)
         with self._turn:
             if (seen, wanted) not in self._hints:
                 newest = self._up_to(seen)
@@ -150,7 +150,7 @@ class Pool:
         )
 
 
-class Lessons:
+class PoolEvidence:
     """What one search learns from the pool as it goes on: the answers nearest to its factual, and a hint at its start.
 
     Args:
@@ -164,8 +164,8 @@ class Lessons:
         self._has_begun = False
         self.own: set[int] = set()  # the numbers of the answers to the search's own questions
 
-    def taught(self, search: Search, begun: int, seen: int, is_hit: IsHit, before: Label) -> Search:
-        """The search that knows what it may know: a hint from answers up to `begun`, neighbours up to `seen`.
+    def added_to(self, search: Search, begun: int, seen: int, is_hit: IsHit, before: Label) -> Search:
+        """The search with a hint from the answers up to number `begun`, and the nearest of those up to `seen`.
 
         A hint is only taken at the beginning, and where known outcomes give none.
         """
@@ -181,19 +181,19 @@ class Lessons:
         return search
 
 
-def now_and_then(seen: int) -> int:
-    """The number of the newest answer that a hint takes into account: not more than `seen`, and rarely another one."""
+def hint_cutoff(seen: int) -> int:
+    """The number of the newest answer that a hint uses: at most `seen`, and the same for many values of `seen`."""
     number = ENOUGH
-    while (further := number + int(min(SELDOM * number, MOST_NEWS))) <= seen:
+    while (further := number + int(min(REFRESH_SHARE * number, MOST_NEW))) <= seen:
         number = further
     return number if seen >= ENOUGH else seen
 
 
-def points_of(space: Space, forms: list[str]) -> list[FloatArray | None]:
+def points_of(space: Space, canonical_rows: list[str]) -> list[FloatArray | None]:
     """The points of canonical rows; None for those that do not fit the space."""
-    rows = [json.loads(form) for form in forms]
+    rows = [json.loads(text) for text in canonical_rows]
     fitting = [i for i, row in enumerate(rows) if isinstance(row, list) and len(row) == len(space)]
     known = [rows[i] for i in fitting]
     encoded = each_that_fits(lambda some: space.encode(pd.DataFrame(some, columns=space.names)), known)
     points = dict(zip(fitting, encoded, strict=True))
-    return [points.get(i) for i in range(len(forms))]
+    return [points.get(i) for i in range(len(rows))]

@@ -20,7 +20,7 @@ import numpy as np
 from acex.arrays import FloatArray, Rows, one_blas_thread, rows_at
 from acex.engine.blackbox import BlackBox
 from acex.engine.explanation import Explanation
-from acex.engine.pool import Lessons, points_of
+from acex.engine.pool import PoolEvidence, points_of
 from acex.errors import LedgerFailed, OutOfStep
 from acex.ledger import Answer, Ask, BaseLedger, Question
 from acex.ledger.row_keys import as_vote, canonical, canonical_text, next_result, now_text, row_values, without_vote
@@ -53,7 +53,7 @@ class Session:
         box: the model with its budget and its ledger.
         learn: from the factual's label to what known outcomes say.
         relaxed: the problem without each option that limits it, by the name of the option.
-        lessons: the answers to other explanations of the same model, where they are to be used.
+        pool_evidence: the answers to other explanations of the same model, where they are to be used.
         time_limit: seconds from the first query on, after which nothing more is asked.
         metadata: what else an explanation records, such as versions.
 
@@ -75,15 +75,15 @@ class Session:
         *,
         learn: Callable[[Label], Hint | None] = lambda label: None,
         relaxed: Callable[[], Mapping[str, Problem]] = dict,
-        lessons: Lessons | None = None,
+        pool_evidence: PoolEvidence | None = None,
         time_limit: float | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
         self.plan, self.box = plan, box
         self.steps: list[Step] = []
         self._problem = problem  # until the search knows more of it
-        self._strategy, self._learn, self._lessons, self._metadata = strategy, learn, lessons, metadata or {}
-        self._relaxed = relaxed
+        self._strategy, self._learn, self._relaxed = strategy, learn, relaxed
+        self._pool_evidence, self._metadata = pool_evidence, metadata or {}
         self._time_limit, self._deadline = time_limit, math.inf
         self._budget = plan.budget
         self._search: Search | None = None  # from the factual's label on
@@ -126,7 +126,7 @@ class Session:
         if ledger.is_memory:
             return _Past(self.box, [])
         self.box.explanation = plan.identity
-        # To send the rows again later, in the same form, and to show the same remarks.
+        # To send the rows again later as the model takes them, and to show the same remarks.
         form = {"form": plan.space.form(), "remarks": [remark.to_dict() for remark in plan.remarks]}
         asks = ledger.begin(
             plan.identity,
@@ -168,13 +168,13 @@ class Session:
 
     def advance(self) -> list[Step] | None:
         """The steps of the next round; None when there is nothing more to ask."""
-        round_ = self._present()
+        round_ = self._current_round()
         if round_ is None:
             return None
         try:
-            return self._take(round_, self.box.ask(round_.rows, round_.questions))
+            return self._accept(round_, self.box.ask(round_.rows, round_.questions))
         except OutOfStep as ahead:
-            self._follow(ahead)
+            self._catch_up(ahead)
             return []
 
     # -- for code that asks the model itself ---------------------------------------------------------------------
@@ -185,14 +185,14 @@ class Session:
         They stay the same until all of them have a label. Rows with a known answer are not asked.
         """
         # Ends: each turn but the last one adds rows to the history that have an answer, and none is asked twice.
-        while (round_ := self._present()) is not None:
+        while (round_ := self._current_round()) is not None:
             new = round_.unanswered
             try:
                 known = self.box.hand_out([round_.questions[i] for i in new])
             except OutOfStep as ahead:
-                self._follow(ahead)
+                self._catch_up(ahead)
                 continue
-            self._take(round_, [answer for answer in known if answer is not None])
+            self._accept(round_, [answer for answer in known if answer is not None])
             if self._round is not None:
                 return rows_at(round_.rows, round_.unanswered)
         return None
@@ -200,7 +200,7 @@ class Session:
     @property
     def waiting(self) -> list[str]:
         """The rows that need a label, as the ledger knows them."""
-        return [] if self._round is None else [self._round.forms[i] for i in self._round.unanswered]
+        return [] if self._round is None else [self._round.keys[i] for i in self._round.unanswered]
 
     def tell(self, rows: Rows, labels: Any) -> None:
         """The labels of rows that were asked: some of them or all, in any order, as the model gave them.
@@ -214,28 +214,28 @@ class Session:
         """
         complete = self.ask() is None
         rows = self.space.decode(self.space.encode(rows))
-        before, asked = self._asked, [] if self._round is None else self._round.forms
-        forms, waiting, keys, latest = canonical(rows), self.waiting, list[str](), dict[str, str]()
-        for form in forms:
-            again = next_result(latest[form]) if self.plan.noise is not None and form in latest else form
-            keys.append(next((w for w in waiting if without_vote(w) == form), again))
-            waiting, latest[form] = [w for w in waiting if w != keys[-1]], keys[-1]
-        strange = [form for form in forms if form not in {*before, *map(without_vote, asked)}]
-        if strange and complete:
+        before, asked = self._asked, [] if self._round is None else self._round.keys
+        given, waiting, keys, latest = canonical(rows), self.waiting, list[str](), dict[str, str]()
+        for row in given:
+            again = next_result(latest[row]) if self.plan.noise is not None and row in latest else row
+            keys.append(next((w for w in waiting if without_vote(w) == row), again))
+            waiting, latest[row] = [w for w in waiting if w != keys[-1]], keys[-1]
+        unknown = [row for row in given if row not in {*before, *map(without_vote, asked)}]
+        if unknown and complete:
             raise ValueError("The explanation is complete: no more labels are needed.")
-        if strange:
-            raise ValueError(f"{len(strange)} of the rows were not asked for, such as {strange[0]}; see ask().")
+        if unknown:
+            raise ValueError(f"{len(unknown)} of the rows were not asked for, such as {unknown[0]}; see ask().")
         read = self.box.read(unworded(labels, self.plan.labels_by_name), len(keys))
         if not self.steps and keys:  # the factual's label: an error about it comes before it is recorded
             self._learn(read[0])
         recorded = self.box.ledger.record(self.box.model_id, keys, read)
         answers = [answer for answer in recorded if answer.row not in before]
         if self._round is not None:
-            self._take(self._round, answers)
+            self._accept(self._round, answers)
 
     # -- rounds --------------------------------------------------------------------------------------------------
 
-    def _present(self) -> _Round | None:
+    def _current_round(self) -> _Round | None:
         """The round that waits for answers, a new one if there is none; None when there are no more."""
         if self._round is None and self._end is None:
             with one_blas_thread():
@@ -305,9 +305,9 @@ class Session:
             return [Query(self.problem.factual, "factual")]
         if (votes := self._factual_votes()) > 0:
             return [Query(self.problem.factual, "factual")] * min(votes, self.plan.settings["queries_per_round"])
-        if self._lessons is not None:
+        if self._pool_evidence is not None:
             seen = self._past.seen
-            self._search = self._lessons.taught(
+            self._search = self._pool_evidence.added_to(
                 self._search, seen(1), seen(len(self.steps)), self._is_hit, self._before
             )
         # What is left of the budget limits the round; one query more than that may still be answered by the ledger.
@@ -326,9 +326,9 @@ class Session:
         problem, X = self.problem, _points(queries)
         rows, position = self.space.decode(X), len(self.steps)
         values = row_values(rows)
-        forms, inside = keys or self._keys(values), problem.region.contains(X)
+        keys, inside = keys or self._keys(values), problem.region.contains(X)
         if not inside.all() and queries[0].purpose != "factual":
-            self._refuse_forbidden([form for form, ok in zip(forms, inside, strict=True) if not ok])
+            self._refuse_forbidden([key for key, ok in zip(keys, inside, strict=True) if not ok])
         first = self._past.asks[position].note["first"] if position in self._past.asks else position
         counts = problem.plausible(X) & inside
         affinity = np.ones(len(X)) if problem.density is None else problem.density.affinity(X)
@@ -339,36 +339,37 @@ class Session:
         ]
         seen = self._past.seen(position)
         questions = [
-            Question(form, query.purpose, position + i, seen, note.to_dict())
-            for i, (form, query, note) in enumerate(zip(forms, queries, notes, strict=True))
+            Question(key, query.purpose, position + i, seen, note.to_dict())
+            for i, (key, query, note) in enumerate(zip(keys, queries, notes, strict=True))
         ]
-        return _Round(queries, rows, values, forms, questions, notes)
+        return _Round(queries, rows, values, questions, notes)
 
-    def _refuse_forbidden(self, forms: list[str]) -> None:
+    def _refuse_forbidden(self, keys: list[str]) -> None:
         """Rows that an earlier run was about to ask may be forbidden by now: a rule is more than its code."""
-        known = self.box.ledger.known(self.box.model_id, forms)
-        wanting = [form for form in forms if form not in known]
-        if wanting:
+        known = self.box.ledger.known(self.box.model_id, keys)
+        unanswered = [key for key in keys if key not in known]
+        if unanswered:
             raise ValueError(
-                f"The row {wanting[0]}, which an earlier run of this explanation had chosen, is forbidden by the "
+                f"The row {unanswered[0]}, which an earlier run of this explanation had chosen, is forbidden by the "
                 f"rules as they are now. Nothing was sent. Use another seed to start over; known answers are reused."
             )
 
-    def _take(self, round_: _Round, answers: Sequence[Answer]) -> list[Step]:
+    def _accept(self, round_: _Round, answers: Sequence[Answer]) -> list[Step]:
         """Answers to rows of the present round; when all are there, its steps, and the search goes on."""
         round_.answers.update({answer.row: answer for answer in answers})
         if round_.unanswered:
             return []
         before = len(self.steps)
         for i, row in enumerate(round_.values):
-            self._tell(round_, i, dict(zip(self.space.names, row, strict=True)))
+            self._add_step(round_, i, dict(zip(self.space.names, row, strict=True)))
         self._round = None
         return self.steps[before:]
 
-    def _tell(self, round_: _Round, i: int, row: dict[str, Any]) -> None:
+    def _add_step(self, round_: _Round, i: int, row: dict[str, Any]) -> None:
         """One more step; the search learns from it."""
-        query, question, answer = round_.queries[i], round_.questions[i], round_.answers[round_.forms[i]]
-        paid = int(round_.forms[i] in self.box.sent and round_.forms[i] not in round_.forms[:i])
+        query, question = round_.queries[i], round_.questions[i]
+        answer = round_.answers[question.row]
+        paid = int(question.row in self.box.sent and question.row not in round_.keys[:i])
         before = self._past.asks.get(len(self.steps))
         at = now_text() if before is None else before.answered_at
         step = Step(
@@ -394,8 +395,8 @@ class Session:
             self._asked.append(without_vote(answer.row))
         if self.plan.noise is not None:
             self._further[next_result(answer.row)] = query
-        if self._lessons is not None:
-            self._lessons.own.add(answer.sequence)
+        if self._pool_evidence is not None:
+            self._pool_evidence.own.add(answer.sequence)
         if is_factual:
             self._begin(query, hint, answer)
         elif self._search is not None:
@@ -444,7 +445,7 @@ class Session:
             return None
         return self.plan.target.is_hit(value, self._before), self._odds(value, answer)
 
-    def _follow(self, ahead: OutOfStep) -> None:
+    def _catch_up(self, ahead: OutOfStep) -> None:
         """Go on as the same explanation did elsewhere, which is ahead of this one."""
         if self.box.explanation is None or len(self.steps) in self._past.asks:
             raise ahead  # this one did know what was asked, and cannot follow
@@ -454,8 +455,8 @@ class Session:
     def _finish(self) -> None:
         """Write down how it ended, once."""
         past, n = self._past, len(self.steps)
-        is_news = past.end is None or n > past.n_asked
-        if self.box.explanation is not None and is_news and self.steps:
+        has_more = past.end is None or n > past.n_asked
+        if self.box.explanation is not None and has_more and self.steps:
             ending = self.ending()
             result = {"asked": n, **ending.to_dict(), "budget": self._budget}
             past.end, past.n_asked = past.seen(n), n  # not what others have answered since it was decided
@@ -566,20 +567,24 @@ class Session:
 
 @dataclass
 class _Round:
-    """Rows that are sent together, in all their forms, and the answers so far."""
+    """Rows that are sent together, and the answers so far."""
 
     queries: list[Query]
     rows: Rows  # as the model takes them
     values: list[tuple[Any, ...]]  # of each row
-    forms: list[str]  # their keys in the ledger
     questions: list[Question]
     notes: list[Note]
     answers: dict[str, Answer] = field(default_factory=dict)
 
     @property
+    def keys(self) -> list[str]:
+        """The key of each row in the ledger."""
+        return [question.row for question in self.questions]
+
+    @property
     def unanswered(self) -> list[int]:
         """Positions without an answer, each row once."""
-        first = {form: i for i, form in reversed(list(enumerate(self.forms))) if form not in self.answers}
+        first = {key: i for i, key in reversed(list(enumerate(self.keys))) if key not in self.answers}
         return sorted(first.values())
 
 

@@ -43,14 +43,14 @@ def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def as_vote(form: str, times: int) -> str:
+def as_vote(key: str, times: int) -> str:
     """The key of a row that is asked for the n-th time: another row to the ledger, so that it is paid for again."""
-    return form if times == 1 else f'{form[:-1]}, {{"vote": {times}}}]'
+    return key if times == 1 else f'{key[:-1]}, {{"vote": {times}}}]'
 
 
-def without_vote(form: str) -> str:
+def without_vote(key: str) -> str:
     """The canonical row of a vote; other rows are returned unchanged."""
-    return f"{form[: form.rindex(', {')]}]" if is_vote(form) else form
+    return f"{key[: key.rindex(', {')]}]" if is_vote(key) else key
 
 
 def next_result(key: str) -> str:
@@ -65,9 +65,9 @@ def first_result(key: str) -> str:
     return as_vote(without_vote(key), json.loads(key[key.rindex("{") : -1])["vote"]) if is_vote(key) else key
 
 
-def is_vote(form: str) -> bool:
+def is_vote(key: str) -> bool:
     """Is this the key of another answer to a row than the first?"""
-    return form.endswith("}]")
+    return key.endswith("}]")
 
 
 def query_id(model: str, row: str) -> str:
