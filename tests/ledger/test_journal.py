@@ -48,7 +48,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, n: int = 1) -> None:
     def failing_write(database: Database) -> Any:
         if left[0] > 0:
             left[0] -= 1
-            with database._faults():
+            with database._readable_errors():
                 raise OperationalError("COMMIT", {}, Exception("the server closed the connection"))
         return write(database)
 

@@ -20,7 +20,7 @@ from sklearn.svm import SVC
 import acex
 from acex import ModelFailed
 from acex.models.adapters import as_predict, known_labels
-from acex.models.labels import as_labels, as_scores, class_words, refuse_other_kind
+from acex.models.labels import as_labels, as_scores, checked_class_names, refuse_other_kind
 
 X = np.array([[0.0], [1.0], [2.0], [3.0]])
 
@@ -313,8 +313,8 @@ def test_labels_of_the_same_type_are_accepted(label: Any, others: list[Any]) -> 
 
 
 def test_labels_have_names() -> None:
-    assert class_words({0: "no", 1: "yes"}, [0, 1]) == {0: "no", 1: "yes"}
-    assert class_words({0: "no"}, None) == {0: "no"}
+    assert checked_class_names({0: "no", 1: "yes"}, [0, 1]) == {0: "no", 1: "yes"}
+    assert checked_class_names({0: "no"}, None) == {0: "no"}
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def test_labels_have_names() -> None:
 )
 def test_names_that_do_not_fit_the_labels_are_refused(class_names: Any, classes: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        class_words(class_names, classes)
+        checked_class_names(class_names, classes)
 
 
 # -- bound methods -------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from acex.cli.ask_tell import ask, tell
 from acex.cli.explaining import batch, demo, explain, schema, subsets
 from acex.cli.ledgers import audit, ledger
-from acex.cli.program import app, spread
+from acex.cli.program import app, flattened
 from acex.cli.reporting import report, verify
 from acex.cli.studios import studio
 
@@ -19,7 +19,7 @@ PANELS = {
 }
 for panel, commands in PANELS.items():
     for command in commands:
-        app.command(rich_help_panel=panel)(spread(command))
+        app.command(rich_help_panel=panel)(flattened(command))
 app.add_typer(ledger, name="ledger", rich_help_panel="Reports and checks")
 
 

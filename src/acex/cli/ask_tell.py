@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 REPEAT, LABEL, OWN_LABEL = "repeat_of", "label", "acex_label"  # the last one if a feature is called "label"
 ROUNDED = 1e-3  # relative: how far a spreadsheet may round a number
-TRUTH = {"wahr": "true", "falsch": "false", "vrai": "true", "faux": "false"}  # as spreadsheets write it
+BOOLEANS = {"wahr": "true", "falsch": "false", "vrai": "true", "faux": "false"}  # as spreadsheets write it
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 MOST_STATES = 5  # searches that `tell` reports on
 THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")  # 1,250: perhaps with a decimal comma
@@ -378,7 +378,7 @@ def _alike(value: Any, text: str) -> bool:
 
     text = text.strip()
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        if str(value).strip().lower().lstrip("0") == TRUTH.get(text.lower(), text.lower()).lstrip("0"):
+        if str(value).strip().lower().lstrip("0") == BOOLEANS.get(text.lower(), text.lower()).lstrip("0"):
             return True
         day = pd.to_datetime(text, dayfirst=True, errors="coerce") if DATE.match(str(value)) else None
         return day is not None and day == pd.to_datetime(str(value), errors="coerce")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 PASSWORD = re.compile(r"https?://[^/:@]*:(?!\d*[/?#])\S*@")  # also one with a slash, which looks like an odd port
 # Types in a --model-config that `HttpModel` does not check before a row is sent.
-KINDS = {"labels": str, "input_name": str, "version": str, "classes": list, "headers_from_env": dict}
+CONFIG_TYPES = {"labels": str, "input_name": str, "version": str, "classes": list, "headers_from_env": dict}
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class ModelFlags:
                 more = tomllib.loads(self.model_config.read_text(encoding="utf-8"))
             except (ValueError, RecursionError) as error:
                 raise ValueError(f"--model-config {self.model_config}: {error}") from None
-            for name, kind in KINDS.items():
+            for name, kind in CONFIG_TYPES.items():
                 if not isinstance(more.get(name, kind()), kind):
                     expected = f"expected {kind.__name__}, got {more[name]!r}"
                     raise ValueError(f"--model-config {self.model_config}: {name}: {expected}.")

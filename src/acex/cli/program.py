@@ -128,7 +128,7 @@ def root(
     """
 
 
-def spread(command: Callable[..., None]) -> Callable[..., None]:
+def flattened(command: Callable[..., None]) -> Callable[..., None]:
     """The command with each argument that is a dataclass replaced by its fields: flags that commands share.
 
     An argument of type `Given` stands for the flags of all declared options.

@@ -383,7 +383,7 @@ class Explanation:
 
     def _result(self) -> str:
         if self.outcome == "found":
-            sure = f"; {self.ending.sureness()}" if self.ending.votes else ""
+            sure = f"; {self.ending.certainty_text()}" if self.ending.votes else ""
             wanted = f" (wanted: {self.plan.target.range_text})" if self.plan.target.range_text else ""
             return (
                 f"{' -> '.join(labels_as_text(self))}{wanted} by changing {changes_counted(self)} "

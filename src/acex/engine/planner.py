@@ -38,7 +38,7 @@ from acex.values import Label, Remark, fingerprint, is_missing, joined_words
 
 MOST_POOLS = 4  # kinds of explanations whose pool is kept
 LIMITING = ("freeze", "ranges", "values", "directions", "rules", "max_changes")  # options that exclude candidates
-STRANGEST, OFF = 3, 2.0  # features named in a remark, and how many deviations they are off at least
+MOST_NAMED, OFF = 3, 2.0  # features named in a remark, and how many deviations they are off at least
 CANNOT_RESUME = Remark(
     "cannot_resume",
     "A rule uses something whose content cannot be recorded, so a later run cannot tell whether it is still the same "
@@ -129,7 +129,7 @@ class Planner:
         space, encoded = known.reaching(x)
         if len(encoded) != 1:
             raise ValueError(f"x must be one row, got {len(encoded)}.")
-        reference = self.reference.seen_in(space)
+        reference = self.reference.without_identifiers_of(space)
         problem = reference.problem(space, encoded[0], options, rules)
         functions, remarks = self._fingerprint_of_functions(options, problem)
         row = space.frame(problem.factual[None]).iloc[0]
@@ -166,7 +166,7 @@ class Planner:
                 _, space, rules = self.check(without)
                 # The codes of the space stay as they are: it has been widened by ranges and values.
                 space = problem.region.space if name in ("ranges", "values") else space.reaching(x)[0]
-                out[name] = self.reference.seen_in(space).problem(space, problem.factual, without, rules)
+                out[name] = self.reference.without_identifiers_of(space).problem(space, problem.factual, without, rules)
         return out
 
     def _preference(self, options: Options, space: Space) -> Preference | None:
@@ -262,13 +262,13 @@ class Planner:
             refuse_other_kind("target", target.labels, before)
             self.reference.refuse_foreign_outcomes([*target.labels, before])
         target.refuse_start(before)
-        return self.reference.seen_in(plan.space).hint(target, before)
+        return self.reference.without_identifiers_of(plan.space).hint(target, before)
 
     def _pool_of(self, space: Space) -> Pool:
         """What the model was asked before, as points of this space; kept for the next explanation like this one."""
         pool = self._pools.pop(space, None)
         if pool is None or pool.ledger is not self.ledger:
-            pool = Pool(self.ledger, self.model_id, space, self.reference.seen_in(space).quantiles)
+            pool = Pool(self.ledger, self.model_id, space, self.reference.without_identifiers_of(space).quantiles)
         self._pools = dict([*self._pools.items(), (space, pool)][-MOST_POOLS:])
         return pool
 
@@ -302,8 +302,8 @@ def unusual_row(problem: Problem) -> tuple[Remark, ...]:
     if not isinstance(density, Joint) or problem.least_score == density.settings.threshold:
         return ()
     off, features = density.model.off(problem.factual[None])[0], density.model.basis.features
-    strangest = [features[i] for i in np.argsort(-off, kind="stable")[:STRANGEST] if off[i] >= OFF]
-    names = [problem.region.space.names[j] for j in strangest]
+    farthest_off = [features[i] for i in np.argsort(-off, kind="stable")[:MOST_NAMED] if off[i] >= OFF]
+    names = [problem.region.space.names[j] for j in farthest_off]
     where = f", most of all in {joined_words(names)}" if names else ""
     text = f"The row itself is unusual among the data{where}; a counterfactual may be as unusual."
     return (Remark("unusual_row", text, tuple(names)),)

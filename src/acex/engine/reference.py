@@ -72,7 +72,7 @@ class Reference:
     def __len__(self) -> int:
         return len(self.points)
 
-    def seen_in(self, space: Space) -> Reference:
+    def without_identifiers_of(self, space: Space) -> Reference:
         """These rows without what only identifies them in this space, in which more features may be frozen."""
         points = space.without_identifiers(self.points)
         hidden = tuple(np.flatnonzero((points != self.points).any(axis=0)).tolist())

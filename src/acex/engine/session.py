@@ -24,7 +24,7 @@ from acex.engine.pool import PoolEvidence, points_of
 from acex.errors import LedgerFailed, OutOfStep
 from acex.ledger import Answer, Ask, BaseLedger, Question
 from acex.ledger.row_keys import as_vote, canonical, canonical_text, next_result, now_text, row_values, without_vote
-from acex.models.labels import unworded
+from acex.models.labels import without_class_names
 from acex.plan.plan import Plan
 from acex.plan.step import Ending, Note, Outcome, Step, StoppedBy, factual_label, factual_lead, judged
 from acex.plan.target import Target
@@ -225,7 +225,7 @@ class Session:
             raise ValueError("The explanation is complete: no more labels are needed.")
         if unknown:
             raise ValueError(f"{len(unknown)} of the rows were not asked for, such as {unknown[0]}; see ask().")
-        read = self.box.read(unworded(labels, self.plan.labels_by_name), len(keys))
+        read = self.box.read(without_class_names(labels, self.plan.labels_by_name), len(keys))
         if not self.steps and keys:  # the factual's label: an error about it comes before it is recorded
             self._learn(read[0])
         recorded = self.box.ledger.record(self.box.model_id, keys, read)

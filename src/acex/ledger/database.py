@@ -122,7 +122,7 @@ class Database:
         """Rewrite an SQLite file, so that nothing of deleted rows is left in it."""
         if self.path is None:
             return
-        with self._faults():
+        with self._readable_errors():
             self._run_alone("VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
@@ -147,7 +147,7 @@ class Database:
     @contextmanager
     def _transaction(self, writes: bool) -> Iterator[Connection]:
         me = threading.get_ident()
-        with self._faults():
+        with self._readable_errors():
             connection = self._connection(me).execution_options(acex_writes=writes)
             raw = self._in_use[me]
             try:
@@ -228,7 +228,7 @@ class Database:
             raw.close()
 
     @contextmanager
-    def _faults(self) -> Iterator[None]:
+    def _readable_errors(self) -> Iterator[None]:
         try:
             yield
         except (sqlite3.Error, SQLAlchemyError, UnicodeDecodeError) as error:  # the last from a driver's message

@@ -148,7 +148,7 @@ def refuse_other_kind(what: str, labels: Sequence[Label], label: Label) -> None:
         raise ValueError(f"{what} {labels[0]!r} is of another type than the model's labels, such as {label!r}.")
 
 
-def class_words(class_names: Any, classes: Sequence[Label] | None) -> dict[Label, str]:
+def checked_class_names(class_names: Any, classes: Sequence[Label] | None) -> dict[Label, str]:
     """The name of each label, checked against the model's labels where these are known.
 
     Raises:
@@ -166,8 +166,8 @@ def class_words(class_names: Any, classes: Sequence[Label] | None) -> dict[Label
     return names
 
 
-def unworded(labels: Any, by_word: Mapping[Label, Label]) -> Any:
+def without_class_names(labels: Any, labels_by_name: Mapping[Label, Label]) -> Any:
     """The labels with class names replaced by the labels that they stand for."""
-    if labels is None or not by_word:
+    if labels is None or not labels_by_name:
         return labels
-    return [by_word.get(label, label) if isinstance(label, str) else label for label in labels]
+    return [labels_by_name.get(label, label) if isinstance(label, str) else label for label in labels]

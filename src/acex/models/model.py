@@ -18,9 +18,9 @@ from acex.models.labels import (
     as_labels,
     as_numbers,
     as_scores,
-    class_words,
+    checked_class_names,
     has_fractions,
-    unworded,
+    without_class_names,
 )
 from acex.search.votes import Noise, Share
 from acex.values import Label, check_positive
@@ -80,7 +80,7 @@ class Model:
             raise TypeError(f"scores=True needs a model with labels. {self.no_labels}")
         self._predict = self._checked_predict()
         self.labels: list[Label] | None = known_labels(self._adapted)  # None if they are not known
-        self.class_names = {} if class_names is None else class_words(class_names, self.labels)
+        self.class_names = {} if class_names is None else checked_class_names(class_names, self.labels)
 
     @classmethod
     def of(cls, model: Any) -> Model:
@@ -129,7 +129,7 @@ class Model:
 
     def to_labels(self, values: Any) -> Any:
         """The values with class names replaced by the labels that they stand for; None stays None."""
-        return unworded(values, self.labels_by_name)
+        return without_class_names(values, self.labels_by_name)
 
     def read(self, answers: Any, n: int) -> list[Label]:
         """The answers to n rows that the model gave elsewhere, as labels or numbers; class names are allowed.

@@ -200,7 +200,7 @@ class Ending:
         met = bool(steps) and target.is_met(factual_label(steps, target))
         return cls("already_target", "settled") if met else cls("unfinished", "unfinished")
 
-    def sureness(self) -> str:
+    def certainty_text(self) -> str:
         """How sure it is that the best counterfactual is a hit, in words; empty without noise."""
         if not self.votes:
             return ""

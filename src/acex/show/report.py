@@ -277,7 +277,7 @@ def _reliability(explanation: Explanation) -> dict[str, Any]:
     kind = (settings.get("plausibility") or {}).get("kind")
     margin = (settings.get("strategy") or {}).get("margin")
     return {
-        "sureness": ending.sureness(),
+        "certainty_text": ending.certainty_text(),
         "noise": settings.get("noise"),
         "advice": "" if explanation.outcome == "found" else explanation.advice,
         "stopped": STOPPED.get(explanation.stopped_by, ""),

@@ -87,8 +87,8 @@ class Basis:
         room = max(room - n * n_bends, 0)
         owners = np.repeat(np.arange(n + len(levels)), [1] * n + [len(codes) for codes in levels])
         first, second = np.triu_indices(q)
-        sensible = (first < n) & ((owners[first] != owners[second]) | (first == second))  # at least one is a number
-        pairs = np.vstack([first, second])[:, sensible]
+        usable = (first < n) & ((owners[first] != owners[second]) | (first == second))  # at least one is a number
+        pairs = np.vstack([first, second])[:, usable]
         if pairs.shape[1] > room:
             pairs = pairs[:, np.sort(np.random.default_rng(0).choice(pairs.shape[1], room, replace=False))]
         reaches = tuple(_reach(values) for values, _, _ in knots)
@@ -216,7 +216,7 @@ class JointModel:
         out = cls(basis, mean, per, y.mean(axis=0), slopes, spreads, widening, np.zeros(0))
         off = out._off(y, y - errors, spreads * wider, basis.gaps_without(reference))
         off[:, : len(basis.numbers)][basis.missing(reference)] = 0.0
-        return replace(out, own=_together(off))
+        return replace(out, own=_combined(off))
 
     def off(self, X: FloatArray) -> FloatArray:
         """How many deviations each feature of `basis.features` is from what is expected of it, (n, f)."""
@@ -245,7 +245,7 @@ class JointModel:
 
     def strangeness(self, X: FloatArray) -> FloatArray:
         """One number for all features of a point, of which the strangest counts most, (n,)."""
-        return _together(self.off(X))
+        return _combined(self.off(X))
 
     def _off(self, y: FloatArray, predicted: FloatArray, spreads: FloatArray, gaps: FloatArray) -> FloatArray:
         n = len(self.basis.numbers)
@@ -282,7 +282,7 @@ def _reach(values: FloatArray) -> FloatArray:
     return reach
 
 
-def _together(off: FloatArray) -> FloatArray:
+def _combined(off: FloatArray) -> FloatArray:
     together: FloatArray = (off**POWER).sum(axis=1) ** (1 / POWER)
     return together
 

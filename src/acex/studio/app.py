@@ -48,8 +48,8 @@ MAX_ROWS = 5000  # of a batch that a page starts
 MAX_TEXT = 200  # characters of a search text
 MAX_TRIED = 50  # rows
 MAX_BYTES = 256 * 1024  # of a request
-KINDS = {"html": "text/html; charset=utf-8", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-KINDS |= {"csv": "text/csv; charset=utf-8", "json": "application/json"}
+MEDIA_TYPES = {"html": "text/html; charset=utf-8", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+MEDIA_TYPES |= {"csv": "text/csv; charset=utf-8", "json": "application/json"}
 REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; sandbox"
 
 
@@ -75,14 +75,14 @@ class Studio:
         self.table = ExplanationTable(workspace)
         folder = files("acex.studio") / "static"
         # Read once, by the names that exist: no request can lead to another file.
-        self._files = {f.name: (f.read_bytes(), KINDS[f.name.rpartition(".")[2]]) for f in folder.iterdir()}
+        self._files = {f.name: (f.read_bytes(), MEDIA_TYPES[f.name.rpartition(".")[2]]) for f in folder.iterdir()}
 
     def app(self) -> Starlette:
         """All routes."""
         handlers: dict[str, Handler] = {
             "GET /": self.file,
             "GET /static/{name}": self.file,
-            "GET /api/workspace": self.about,
+            "GET /api/workspace": self.describe,
             "GET /api/rows": self.rows,
             "GET /api/rows/{position:int}": lambda request, _: self.workspace.row_json(request.path_params["position"]),
             "POST /api/plan": self.plan,
@@ -124,7 +124,7 @@ class Studio:
 
     # -- rows and plans ----------------------------------------------------------------------------------------
 
-    def about(self, request: Request, body: Body) -> Any:
+    def describe(self, request: Request, body: Body) -> Any:
         options = options_json(self.workspace.options, self.workspace)
         return {**self.workspace.to_json(), "options": options, "declared": declarations_json()}
 
@@ -237,7 +237,9 @@ class Studio:
         how = "inline" if suffix == "html" else "attachment"
         headers = {"content-disposition": f'{how}; filename="{stem}-row-{called}.{suffix}"'}
         headers |= {"content-security-policy": REPORT_POLICY} if suffix == "html" else {}
-        return Response(EXPORTS[name](e, workspace, request.query_params), media_type=KINDS[suffix], headers=headers)
+        return Response(
+            EXPORTS[name](e, workspace, request.query_params), media_type=MEDIA_TYPES[suffix], headers=headers
+        )
 
     # -- many rows ---------------------------------------------------------------------------------------------
 
