@@ -154,7 +154,7 @@ def test_no_answer_breaks_a_relation_and_a_remark_lists_them() -> None:
     assert "total == a + b" in str(remark) and set(remark.columns) == {"a", "b", "total", "net", "gross"}
     assert "that stay" not in str(remark)
     frozen = acex.explain(decide, row(), data, target=True, freeze=["a", "b"], budget=3)
-    assert "Only columns that stay as they are determine total." in str(frozen)
+    assert "The columns that stay as they are determine total." in str(frozen)
     changed = set(e.changes["feature"])
     assert ({"a", "b"} & changed) if "total" in changed else changed == {"net", "gross"}
     off = acex.explain(

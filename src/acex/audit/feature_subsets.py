@@ -166,9 +166,8 @@ def _ordered(free: Sequence[str], size: int, entries: dict[tuple[str, ...], Feat
 def _summary(entries: Sequence[FeatureSubset], paid: int, budget: int) -> str:
     found = [e.features for e in entries if e.state == "found"]
     alone = [features[0] for features in found if len(features) == 1]
-    unasked = sum(e.state == "not asked" for e in entries)
-    verb = "is" if len(alone) == 1 else "are each"
-    words = f"{joined_words(alone)} {verb} enough alone" if alone else "No feature was found to be enough alone"
-    together = f", and {counted(len(found) - len(alone), 'set')} of several" if len(found) > len(alone) else ""
-    rest = f"; {counted(unasked, 'set was', 'sets were')} not asked for" if unasked else ""
-    return f"{words[0].upper()}{words[1:]}{together}{rest} ({paid} of at most {budget} rows sent)."
+    several, unasked = len(found) - len(alone), sum(e.state == "not asked" for e in entries)
+    words = f"Enough alone: {joined_words(alone)}" if alone else "No feature was found to be enough alone"
+    together = f"; enough together: {counted(several, 'set')} of several" if several else ""
+    rest = f"; not asked: {counted(unasked, 'set')}" if unasked else ""
+    return f"{words}{together}{rest} ({paid} of at most {budget} rows sent)."

@@ -186,7 +186,7 @@ class BatchRun:
                 if e.outcome == "failed" or e.stopped_by != "budget" or paid[i] < allowed[i] or paid[i] >= budget:
                     finished.append(i)
             yield from ((i, Done(self.kept(i), paid.pop(i))) for i in finished)
-        unasked = f"budget_total={self.budget_total} was spent before this row was sent, also by earlier runs."
+        unasked = f"budget_total={self.budget_total} was spent before this row was sent, by this run or earlier ones."
         for i, n in paid.items():
             yield i, Done(self.kept(i) if i in begun else failed(self.rows.iloc[[i]], options, unasked), n)
 

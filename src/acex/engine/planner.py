@@ -354,7 +354,7 @@ def _assumptions(space: Space, region: Region, lists: Mapping[Any, Any]) -> tupl
             text = f"{words}: {joined_words([rule.text for rule in those])}."
             movable = [[j for j in rule.equalities[0].columns if region.movable[j]] for rule in those]
             alone = [space.names[left[0]] for left in movable if len(left) == 1]
-            text += f" Only columns that stay as they are determine {joined_words(alone)}." if is_kept and alone else ""
+            text += f" The columns that stay as they are determine {joined_words(alone)}." if is_kept and alone else ""
             out.append(Remark(code, text, tuple(columns), advice=advice))
     return tuple(out)
 
