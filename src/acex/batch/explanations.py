@@ -72,7 +72,8 @@ class Explanations(Sequence[Explanation]):
         self._failed: dict[int, Explanation] = {}
         self._recent: dict[int, Explanation] = {}
         self._stored: dict[int, tuple[str, int, int]] = {}  # identity, n_queries, n_reused of those in the ledger
-        self._results: dict[int, RowResult] = {}  # by position, in the order in which the rows were done
+        self._results: dict[int, RowResult] = {}  # of the rows that are done, by position
+        self._finished: list[int] = []  # positions in the order in which they were done
         run = BatchRun(
             BatchJob(planner, options),
             self._rows,
@@ -105,10 +106,9 @@ class Explanations(Sequence[Explanation]):
     def as_finished(self) -> Iterator[tuple[int, Explanation]]:
         """Position and explanation of each row, as they are done."""
         n = 0
-        while n < len(self._results) or self._advance():
-            for position in list(self._results)[n:]:
-                yield position, self._kept(position)
-                n += 1
+        while n < len(self._finished) or self._advance():
+            yield self._finished[n], self._kept(self._finished[n])
+            n += 1
 
     @property
     def errors(self) -> dict[int, str]:
@@ -123,6 +123,7 @@ class Explanations(Sequence[Explanation]):
                 show(n, f"{found} found, {queries / n:.1f} queries a row")
                 self._keep(position, explanation)
                 self._results[position] = RowResult.of(explanation, paid)
+                self._finished.append(position)
                 yield
 
     def _advance(self) -> bool:
