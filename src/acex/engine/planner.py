@@ -256,11 +256,13 @@ class Planner:
 
     def _learn(self, plan: Plan, before: Label) -> Hint | None:
         """What the known outcomes say, once the factual's label is known; raises where labels do not go together."""
-        target, self.answered = plan.target, [before]
+        target = plan.target
         refuse_other_kind("the imported label", self.imported, before)
-        if isinstance(target, Labels) and target.labels:
+        if isinstance(target, Labels):
+            self.answered = [before]
             refuse_other_kind("target", target.labels, before)
-            self.reference.refuse_foreign_outcomes([*target.labels, before])
+            if target.labels:
+                self.reference.refuse_foreign_outcomes([*target.labels, before])
         target.refuse_start(before)
         return self.reference.without_identifiers_of(plan.space).hint(target, before)
 
