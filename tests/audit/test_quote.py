@@ -66,6 +66,11 @@ def test_a_quote_says_that_the_money_is_too_little(tmp_path: Path) -> None:
     assert many.quote().most_queries == 90  # without a price, nothing is known of the money
 
 
+def test_a_price_below_zero_is_refused() -> None:
+    with pytest.raises(ValueError, match="price_per_row"):
+        explainer(None).explain_many(X[:2]).quote(price_per_row=-1.0)
+
+
 def test_the_batch_does_not_exceed_the_most(tmp_path: Path) -> None:
     asked = explainer(tmp_path / "l.db")
     quote = asked.explain_many(LOW[:6], target="high", budget=5, n_jobs=1).quote()

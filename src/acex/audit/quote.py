@@ -13,7 +13,7 @@ import pandas as pd
 
 from acex.ledger import BaseLedger
 from acex.plan.plan import Plan
-from acex.values import as_money, counted, is_missing
+from acex.values import as_money, check_positive, counted, is_missing
 
 LATEST = 50  # explanations that ended, from which the next ones are estimated
 LEAST = 5  # with fewer there is no estimate
@@ -79,6 +79,7 @@ def quote(
     wrong: Mapping[str, str] | None = None,
 ) -> Quote:
     """The price of these plans, and of rows that are `wrong`, which cost nothing; the ledger is only read."""
+    check_positive("price_per_row", price_per_row, zero=True, optional=True)
     recorded = _explanations(ledger, model_id)
     known = {line["id"]: line for line in recorded.to_dict("records")}
     times = Counter(plan.identity for plan in plans)
