@@ -262,11 +262,12 @@ LOST = {
 @pytest.mark.parametrize("deed", LOST.values(), ids=LOST)
 def test_what_may_have_been_charged_is_sent_once_and_its_money_is_spent(deed: Deed, waits: list[float]) -> None:
     with serving(deed) as server:
-        box = priced(asking(server.url, token_prices=(1.0, 2.0), money=1.0))
+        model = asking(server.url, token_prices=(1.0, 2.0), money=1.0)
+        box = priced(model)
         with pytest.raises(ModelFailed, match="charged"):
             box.ask(ROWS[:1])
         assert len(server.bodies) == 1 and waits == []
-        assert money_used(box) == pytest.approx(most(server.bodies[0]))
+        assert money_used(box) == pytest.approx(most(server.bodies[0])) == pytest.approx(model.spent)
 
 
 def test_an_endpoint_that_drips_is_left_at_the_timeout() -> None:
@@ -319,6 +320,16 @@ def test_tokens_are_counted_as_the_endpoint_tells() -> None:
         model.predict(ROWS)
         assert model.spent == pytest.approx(bill(server.bodies))
     assert asking("http://host/score").spent is None
+
+
+def test_an_unusable_answer_counts_as_it_tells_and_a_refused_request_as_nothing() -> None:
+    answer = reply(None, refusal="no") | {"usage": {"prompt_tokens": 300, "completion_tokens": 7}}
+    with serving(says(200, json.dumps(answer)), says(401, "")) as server:
+        model = asking(server.url, token_prices=(1.0, 2.0))
+        for _ in range(2):
+            with pytest.raises(ModelFailed):
+                model.predict(ROWS[:1])
+        assert model.spent == pytest.approx(314e-6)
 
 
 @pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": "9", "completion_tokens": 1}, {"prompt_tokens": -5}])

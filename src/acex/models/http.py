@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from decimal import Decimal
 from functools import partial
-from threading import Lock, local
+from threading import Lock, get_ident
 from time import monotonic, sleep
 from typing import Any, Literal
 
@@ -125,7 +126,7 @@ class HttpModel:
             object.__setattr__(self, "rows_per_request", 1)
         object.__setattr__(self, "_limiter", _RateLimiter(self.rate_limit))
         self._check_prices()
-        object.__setattr__(self, "_meter", _Meter())
+        object.__setattr__(self, "_meter", _Meter(Decimal))
 
     def _chosen_wire(self) -> WireProtocol:
         match self.protocol:
@@ -180,25 +181,25 @@ class HttpModel:
     @property
     def spent(self) -> float | None:
         """What the requests of this process have cost in tokens; None without `token_prices`."""
-        return None if self.token_prices is None else float(self._meter.total)
+        return None if self.token_prices is None else float(sum(list(self._meter.values())))
 
     @property
     def spent_in_thread(self) -> Decimal:
         """What the requests of this thread have cost so far."""
-        return self._meter.in_thread
+        return self._meter[get_ident()]
 
     def price_per_row(self, rows: Rows) -> Decimal:
         """The most that one of these rows can cost."""
         parts = [rows_at(rows, slice(i, i + 1)) for i in range(len(rows))]
         try:
-            return max((self._highest_price(json.dumps(self._wire.body(part))) for part in parts), default=Decimal(0))
+            return max((self._highest_price(self._content(part)) for part in parts), default=Decimal(0))
         except ValueError:  # it cannot be sent, and so costs nothing; `predict` says why
             return Decimal(0)
 
-    def _highest_price(self, content: str) -> Decimal:
+    def _highest_price(self, content: bytes) -> Decimal:
         """The most that a request can cost. A token has at least one byte."""
         most = self._wire.most_tokens if isinstance(self._wire, Chat) else None
-        return self._price(len(content.encode()), most or 0)
+        return self._price(len(content), most or 0)
 
     def _price(self, read: int, written: int) -> Decimal:
         per_million = [Decimal(str(price)) for price in self.token_prices or (0, 0)]
@@ -228,24 +229,22 @@ class HttpModel:
                 raise
         return answered
 
+    def _content(self, rows: Rows) -> bytes:
+        return json.dumps(self._wire.body(rows), allow_nan=False).encode()
+
     def _ask(self, rows: Rows, read: Callable[[Any, int], list[Label]]) -> list[Label]:
         n = len(rows)
         try:
-            content = json.dumps(self._wire.body(rows), allow_nan=False)
+            content, headers = self._content(rows), self._headers.read()
+            if self._headers.identity_hash() != self._selects:
+                raise ValueError(
+                    f"the environment variables of {listed(self.identity_headers)} have changed since this HttpModel "
+                    f"was created, so another model would answer under the same name. Create a new HttpModel."
+                )
         except ValueError as error:
             raise ModelFailed(f"The rows cannot be sent to {self.url}: {error}", in_doubt=0) from error
-        try:
-            headers, selects = self._headers.read(), self._headers.identity_hash()
-        except ValueError as error:
-            raise ModelFailed(str(error), in_doubt=0) from None
-        if selects != self._selects:
-            raise ModelFailed(
-                f"The environment variables of {listed(self.identity_headers)} have changed since this HttpModel was "
-                f"created, so another model would answer under the same name. Create a new HttpModel.",
-                in_doubt=0,
-            )
         secrets = self._headers.secrets(headers)
-        reply = self._post(content.encode(), headers, secrets, n)
+        reply, answer = self._post(content, headers, secrets, n), None
         try:
             answer = json.loads(reply.content.decode("utf-8-sig"))
             labels = read(self._wire.labels(answer), n)
@@ -258,13 +257,14 @@ class HttpModel:
             why = "a label contains a secret of headers_from_env, which must not be stored"
         text = excerpt(reply.readable_text, secrets)
         what = "number" if read is as_numbers else "label"
-        raise self._failed(f"did not answer with one {what} per row: {why}. The answer: {text!r}", in_doubt=n)
+        what = f"did not answer with one {what} per row: {why}. The answer: {text!r}"
+        raise self._failed(what, content, in_doubt=n, answer=answer)
 
-    def _count(self, content: str, answer: Any = None) -> None:
+    def _count(self, content: bytes, answer: Any) -> None:
         """Add what a request has cost: as the answer says, otherwise the most it can cost."""
         if self.token_prices is not None and isinstance(self._wire, Chat):
             tokens = self._wire.tokens(answer)
-            self._meter.add(self._highest_price(content) if tokens is None else self._price(*tokens))
+            self._meter[get_ident()] += self._highest_price(content) if tokens is None else self._price(*tokens)
 
     def _post(self, content: bytes, headers: Mapping[str, str], secrets: Sequence[str], n: int) -> Reply:
         """The answer to a request with n rows; a refused request is repeated."""
@@ -277,20 +277,23 @@ class HttpModel:
                 case Reply(status, retry_after=retry_after):
                     what = f"answered {status}: {excerpt(outcome.readable_text, secrets)!r}"
                     if status not in RETRY_LATER:
-                        raise self._failed(what, in_doubt=0 if status in NOT_CHARGED else n)
+                        raise self._failed(what, content, in_doubt=0 if status in NOT_CHARGED else n)
                 case NotReached(why):
                     what, retry_after = f"cannot be reached: {excerpt(why, secrets)}", None
                 case Unanswered(why):
-                    raise self._failed(f"gave no complete answer: {excerpt(why, secrets)}", in_doubt=n)
+                    raise self._failed(f"gave no complete answer: {excerpt(why, secrets)}", content, in_doubt=n)
             wait = min(FIRST_WAIT * 2**attempt, LONGEST_WAIT) if retry_after is None else retry_after
             if wait > LONGEST_WAIT:
                 what += f" (it asks for a wait of {wait:.0f} seconds)"
             if attempt == self.retries or wait > LONGEST_WAIT:
                 break
             sleep(wait)
-        raise self._failed(what, in_doubt=0)
+        raise self._failed(what, content, in_doubt=0)
 
-    def _failed(self, what: str, *, in_doubt: int) -> ModelFailed:
+    def _failed(self, what: str, content: bytes, *, in_doubt: int, answer: Any = None) -> ModelFailed:
+        """The error of a failed request. What it may have cost is counted."""
+        if in_doubt:
+            self._count(content, answer)
         end = "It may have been charged and was not sent again." if in_doubt else "Nothing was charged."
         return ModelFailed(f"{self.url} {what.removesuffix('.')}. {end}", in_doubt=in_doubt)
 
@@ -315,24 +318,11 @@ def _check_url(url: str, protocol: str) -> None:
         raise ValueError(f"url: expected the full address, such as {example}, got {url!r}.")
 
 
-class _Meter:
-    """Money that this process has spent, in total and by each thread."""
+class _Meter(defaultdict[int, Decimal]):
+    """Money that this process has spent, by thread. Each thread changes its own amount only."""
 
-    def __init__(self) -> None:
-        self.total, self._lock, self._thread = Decimal(0), Lock(), local()
-
-    @property
-    def in_thread(self) -> Decimal:
-        amount: Decimal = getattr(self._thread, "amount", Decimal(0))
-        return amount
-
-    def add(self, amount: Decimal) -> None:
-        self._thread.amount = self.in_thread + amount
-        with self._lock:
-            self.total += amount
-
-    def __reduce__(self) -> tuple[type[_Meter], tuple[()]]:
-        return _Meter, ()
+    def __reduce__(self) -> tuple[type[_Meter], tuple[type[Decimal]]]:
+        return _Meter, (Decimal,)
 
 
 class _RateLimiter:
