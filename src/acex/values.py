@@ -55,6 +55,7 @@ class Remark:
         return cls(written["code"], written["text"], tuple(written["columns"]), written["is_warning"], advice)
 
 
+THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")  # 1,250: perhaps with a decimal comma
 # Characters that a terminal obeys instead of showing them: control characters except tab and newline, changes of the
 # writing direction, other line ends, and unpaired surrogates.
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")

@@ -137,6 +137,13 @@ def test_decimal_commas_and_semicolons_are_read(tmp_path: Path, monkeypatch: pyt
     assert wrong.exit_code == 2 and "decimal commas" in wrong.stderr
 
 
+@pytest.mark.parametrize(("texts", "is_doubtful"), [(["950", "1,250"], True), (["950", "1,250", "3,5"], False)])
+def test_commas_that_may_separate_thousands_are_not_taken_for_decimal_commas(texts: Any, is_doubtful: bool) -> None:
+    with pytest.raises(ValueError, match=r"'income': texts such as '1,250'.*decimal=','") as caught:
+        Space.infer(pd.DataFrame({"income": texts * 10, "x": np.arange(len(texts) * 10)}))
+    assert ("thousands=','" in str(caught.value)) == is_doubtful
+
+
 # -- round trips ---------------------------------------------------------------------------------------------
 
 STAMPS = st.datetimes(pd.Timestamp("1900").to_pydatetime(), pd.Timestamp("2100").to_pydatetime())

@@ -17,7 +17,7 @@ from acex.cli.ledgers import KEY, gives_numbers, named_rows, opened, settings_of
 from acex.cli.program import NOTHING_FOUND, WAITING, AsJson, say
 from acex.cli.show import console, echo, print_json
 from acex.cli.tables import Encoding, as_label, file_to_write, read_table
-from acex.values import counted, did_you_mean, listed, plain, records, refuse_overwriting, spelling
+from acex.values import THOUSANDS, counted, did_you_mean, listed, plain, records, refuse_overwriting, spelling
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +30,6 @@ ROUNDED = 1e-3  # relative: how far a spreadsheet may round a number
 BOOLEANS = {"wahr": "true", "falsch": "false", "vrai": "true", "faux": "false"}  # as spreadsheets write it
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 MOST_STATES = 5  # searches that `tell` reports on
-THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")  # 1,250: perhaps with a decimal comma
 
 
 def ask(

@@ -99,7 +99,7 @@ def read_table(
     import pandas as pd
 
     from acex import spreadsheets
-    from acex.space.kinds import DECIMAL_COMMA
+    from acex.space.kinds import has_decimal_commas
 
     if decimal not in (".", ","):
         raise ValueError(f"--decimal {decimal!r}: expected '.' or ','.")
@@ -109,7 +109,8 @@ def read_table(
         with _opened(path) as file:
             start = file.read(START)
             file.seek(0)
-            encoding = encoding or _encoding(start)
+            has_utf16_mark = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+            encoding = encoding or ("utf-16" if has_utf16_mark else "utf-8-sig")
             suffix = Path(path.stem if path.suffix.lower() in COMPRESSED else path).suffix.lower()
             if suffix in (".parquet", ".pq"):
                 table = _read_parquet(file)
@@ -127,9 +128,7 @@ def read_table(
                     warnings.simplefilter("error", pd.errors.ParserWarning)
                     table = read_csv(file, sep=sep, decimal=decimal, encoding=encoding, **options)
                 for name in [] if decimal == "." else table.columns.difference([*text]):  # 1.250,75
-                    values = table[name].dropna().tolist()
-                    is_decimal = all(isinstance(v, str) and DECIMAL_COMMA.fullmatch(v) for v in values)
-                    if is_decimal and "," in "".join(values):
+                    if has_decimal_commas(table[name].dropna().tolist()):
                         digits = table[name].str.replace(".", "").str.replace(",", ".")
                         table[name] = pd.to_numeric(digits)
                 if not escaped:
@@ -140,7 +139,7 @@ def read_table(
         raise ValueError(f"{path}: rows have more cells than the header.") from error
     except (UnicodeError, LookupError) as error:
         hint = "name its encoding, such as --encoding cp1252 (spreadsheets on Windows), latin-1 or utf-16."
-        raise ValueError(f"{path} cannot be read as {encoding}: {error}; {hint}") from error
+        raise ValueError(f"{path} cannot be read as {str(encoding).removesuffix('-sig')}: {error}; {hint}") from error
     except Exception as error:  # each parser has its own
         raise ValueError(f"{path} cannot be read as a table: {error}") from error
     if table.empty:
@@ -186,13 +185,6 @@ def _opened(path: Path) -> BinaryIO:
     if len(content) > MOST_BYTES:
         raise ValueError(f"it is larger than {MOST_BYTES / 2**30:g} GiB when decompressed; decompress it first.")
     return BytesIO(content)
-
-
-def _encoding(start: bytes) -> str:
-    """The encoding that a byte order mark shows; without one, UTF-8."""
-    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
-    return "utf-8-sig" if start.startswith(codecs.BOM_UTF8) else "utf-8"
 
 
 def _separator(start: str) -> str:

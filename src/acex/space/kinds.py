@@ -22,7 +22,17 @@ from pandas.api import types
 from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.space.feature import Feature, register
 from acex.space.grid import Grid, digits_of, few_values, readable_digits, shows_digits, step_of
-from acex.values import check_count, did_you_mean, is_finite, is_hashable, is_missing, listed, plain, readable
+from acex.values import (
+    THOUSANDS,
+    check_count,
+    did_you_mean,
+    is_finite,
+    is_hashable,
+    is_missing,
+    listed,
+    plain,
+    readable,
+)
 
 LARGEST_EXACT_INTEGER = 2**53  # beyond it a float no longer tells neighbouring integers apart
 LIKE_A_NUMBER = re.compile(r"[-+]?[^\w\s.,]?\s?[-+]?\d[\d,' ]*(\.\d+)?\s?([^\w\s]|[a-zA-Z]{1,3})?")  # $1,200 and 12.5 %
@@ -347,11 +357,7 @@ class Nominal(Categorical):
         values = _distinct(column)[1]
         if not all(isinstance(v, str) for v in values):
             return None
-        if all(DECIMAL_COMMA.fullmatch(v) for v in values) and any("," in v for v in values):
-            what = f"{name!r}: texts such as {values[0]!r} look like numbers with decimal commas"
-            raise ValueError(
-                f"{what}. Read the file with pandas.read_csv(..., decimal=','), in the shell --decimal ','."
-            )
+        refuse_commas(name, values)
         if (
             len(values) == len(column) >= ENOUGH_IDS
             or identifies_rows(name, len(values), len(column))
@@ -542,6 +548,22 @@ def refuse(name: str, values: pd.Series[Any], bad: BoolArray, why: str) -> None:
     """Name the first of the bad values, (n,), if there is one."""
     if bad.any():
         raise ValueError(f"{name!r}: {plain(values.iloc[int(bad.argmax())])!r} {why}")
+
+
+def has_decimal_commas(values: list[Any]) -> bool:
+    """Are these all texts of numbers, some of them with a comma?"""
+    return all(isinstance(v, str) and DECIMAL_COMMA.fullmatch(v) for v in values) and "," in "".join(values)
+
+
+def refuse_commas(name: str, values: list[Any]) -> None:
+    """Raise an error if these are texts of numbers with commas."""
+    if has_decimal_commas(values):
+        commas = [v for v in values if "," in v]
+        what = f"{name!r}: texts such as {commas[0]!r} look like numbers with decimal commas. "
+        what += "Read the file with pandas.read_csv(..., decimal=','), in the shell --decimal ','."
+        if all(map(THOUSANDS.fullmatch, commas)):
+            what += " If the commas separate thousands, use thousands=',' instead; in the shell, remove them first."
+        raise ValueError(what)
 
 
 def _refuse_long(name: str, dtype: Any) -> None:
