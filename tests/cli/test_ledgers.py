@@ -247,4 +247,19 @@ def test_answers_of_another_ledger_must_fit_the_model() -> None:
         assert result.exit_code == 2 and named in result.stderr, named
         assert run("ledger", "export", "l.db").stdout == before
     whole.assign(label="bad").to_csv("other.csv", index=False)  # another model: a contradiction, not an answer
-    assert run(*words).exit_code == 0 and run("ledger", "export", "l.db").stdout == before
+    result = run(*words)
+    assert result.exit_code == 0 and run("ledger", "export", "l.db").stdout == before
+    assert f"{(whole['label'] != 'bad').sum()} rows had another label before" in result.stderr
+
+
+def test_answers_are_imported_as_the_data_are_read() -> None:
+    loans = pd.read_csv("loans.csv").drop(columns="id").rename(columns={"outcome": "label"})
+    loans["job"] = [f"0{i}" for i in range(len(loans))]
+    loans.to_csv("answers.csv", index=False, sep=";", decimal=",")
+    words = ("ledger", "import", "new.db", "answers.csv", "--model-name", "bank-1")
+    result = run(*words)
+    assert result.exit_code == 2 and "--decimal" in result.stderr and not acex.Ledger("new.db").answers("bank-1")
+    assert "--text job" in run(*words, "--decimal", ",").stderr
+    assert run(*words[:2], "text.db", *words[3:], "--decimal", ",", "--text", "job").exit_code == 0
+    row = json.loads(acex.Ledger("text.db").answers("bank-1")[1].row)
+    assert row == loans.drop(columns="label").iloc[1].tolist()

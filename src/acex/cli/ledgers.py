@@ -12,9 +12,9 @@ import typer
 
 import acex
 from acex.cli.case import ModelFlags
-from acex.cli.program import NOTHING_FOUND, AsJson, say
+from acex.cli.program import NOTHING_FOUND, AsJson, flattened, say
 from acex.cli.show import console, echo, print_json, table
-from acex.cli.tables import column_names, file_to_write, read_table
+from acex.cli.tables import TableFlags, column_names, file_to_write, read_table
 from acex.values import counted, listed, records, refuse_overwriting
 
 if TYPE_CHECKING:
@@ -144,6 +144,7 @@ def export(
 
 
 @ledger.command("import")
+@flattened
 def import_(
     where: Where,
     answers: Annotated[Path, typer.Argument(help="A .csv or .parquet file of rows with the model's labels.")],
@@ -153,11 +154,14 @@ def import_(
     new_labels: Annotated[
         bool, typer.Option("--new-labels", help="Accept labels that the model has not given before.")
     ] = False,
+    *,
+    reading: TableFlags,
 ) -> None:
     """Take in answers that the model gave elsewhere: they cost nothing.
 
     The columns must be those of the model's rows; where the ledger knows them,
     other columns are left out. So must be its labels, or --new-labels is needed.
+    Pass the --decimal, --text and --date that acex explain or ask reads DATA with.
     Columns that acex ledger export added, such as sequence and acex_id, are left
     out. Where a feature has such a name, export calls its own acex_sequence.
 
@@ -165,8 +169,11 @@ def import_(
     """
     from acex.ledger import canonical
     from acex.models.labels import as_labels, as_numbers
+    from acex.space.kinds import refuse_commas
 
-    lines = read_table(answers, escaped=True)
+    lines = read_table(answers, escaped=True, **reading.arguments)
+    for name in lines.columns.difference(reading.arguments["text"]):
+        refuse_commas(name, lines[name].dropna().tolist())
     added = {f"acex_{name}" if f"acex_{name}" in lines.columns else name for name in EXPORTED}
     label = label or ("acex_label" if "acex_label" in added else "label")
     [label] = column_names([label], lines.columns, "--label", whole=True)
@@ -185,10 +192,15 @@ def import_(
             rows = rows.drop(columns=[*added], errors="ignore")
         elif KEY in rows.columns:
             raise ValueError(f"{answers} has only some columns of acex ledger export; --drop what is no feature.")
-        labels = _as_given(labels, book, model_id)
+        given = {str(answer.label): answer.label for answer in book.answers(model_id)}  # CSV: "1" may be text
+        labels = [given.get(str(label), label) for label in labels]
         book.register(model_id, features=[str(name) for name in rows.columns])
-        new = book.import_answers(model_id, canonical(rows), labels, new_labels=new_labels)
-    console().print(f"{new} of {len(rows)} answers were new to {model_id}.", soft_wrap=True)
+        keys = canonical(rows)
+        new = book.import_answers(model_id, keys, labels, new_labels=new_labels)
+        differ = book.contradicted(model_id).intersection(keys)
+    console().print(f"{new} of {len(keys)} answers were new to {model_id}.", soft_wrap=True)
+    if differ:
+        say(f"{counted(len(differ), 'row')} had another label before, which stays valid.")
 
 
 def settings_of(book: acex.Ledger, model_id: str) -> list[dict[str, Any]]:
@@ -200,12 +212,6 @@ def gives_numbers(book: acex.Ledger, model_id: str) -> bool:
     """Was this model asked for numbers, and not for labels?"""
     targets = [settings.get("target") for settings in settings_of(book, model_id)]
     return any(isinstance(target, dict) and "label" not in target for target in targets)
-
-
-def _as_given(labels: list[Any], book: acex.Ledger, model_id: str) -> list[Any]:
-    """The labels as the model gives them: CSV does not tell the text "1" from the number."""
-    by_text = {str(answer.label): answer.label for answer in book.answers(model_id)}
-    return [by_text.get(str(label), label) for label in labels]
 
 
 @ledger.command()

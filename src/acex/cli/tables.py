@@ -43,7 +43,7 @@ class TableFlags:
     """The flags about how tables are read."""
 
     panel: ClassVar[str] = "The data and the row"
-    decimal: Annotated[str, typer.Option(metavar="MARK", help="Decimal mark of DATA: '.' or ','.")] = "."
+    decimal: Annotated[str, typer.Option(metavar="MARK", help="Decimal mark: '.' or ','.")] = "."
     encoding: Encoding = None
     text: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Read as text: 01067 stays 01067. Repeat it.")
@@ -131,10 +131,9 @@ def read_table(
                     if has_decimal_commas(table[name].dropna().tolist()):
                         digits = table[name].str.replace(".", "").str.replace(",", ".")
                         table[name] = pd.to_numeric(digits)
-                if not escaped:
-                    file.seek(0)
-                    texts = pd.read_csv(file, sep=sep, encoding=encoding, dtype=str, nrows=MOST_READ)
-                    _warn_of_lost_zeros(table, texts)
+                file.seek(0)
+                texts = pd.read_csv(file, sep=sep, encoding=encoding, dtype=str, nrows=MOST_READ)
+                _warn_of_lost_zeros(table, texts)
     except pd.errors.ParserWarning as error:
         raise ValueError(f"{path}: rows have more cells than the header.") from error
     except (UnicodeError, LookupError) as error:
