@@ -49,6 +49,15 @@ def test_queries_of_earlier_runs_are_not_shown_as_new(tmp_path: Path) -> None:
     )
 
 
+def test_queries_of_earlier_runs_are_not_shown_as_new_where_a_row_fails(tmp_path: Path) -> None:
+    with acex.Ledger(tmp_path / "answers.db") as ledger:
+        asked = acex.Explainer(acex.Model(sums, name="sums"), POINTS, ledger=ledger)
+        first = asked.explain_many(LOW[:2], budget=5, target=1, n_jobs=1).summary()
+        ledger.budget("sums", rows=first.queries)
+        again = asked.explain_many(LOW[:2], budget=20, target=1, n_jobs=1).summary()
+        assert again.outcomes["failed"] > 0 and again.earlier == again.queries == first.queries
+
+
 def test_a_change_of_category_is_neither_up_nor_down() -> None:
     rows = pd.DataFrame({"job": ["clerk", "cook"] * 10, "age": range(20)})
     asked = acex.Explainer(lambda r: ["yes" if job == "cook" else "no" for job in r["job"]], rows)

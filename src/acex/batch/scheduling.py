@@ -137,8 +137,8 @@ class BatchRun:
         for item, result in self.executor.run(self.job, explain_row, work):
             if isinstance(result, Lost):
                 # A dead worker cannot say what it sent: count all that was allowed, or what the ledger says.
-                failed = self.job.planner.failed(item.row, self.job.options, result.reason)
-                result = Done(failed, item.allowance or self._recorded(item.position)[0])
+                n = item.allowance or self._recorded(item.position)[0]
+                result = Done(self.job.planner.failed(item.row, self.job.options, result.reason, sent=n), n)
             yield item.position, result
 
     def _recorded(self, i: int) -> tuple[int, bool]:

@@ -46,7 +46,7 @@ class Summary:
             changes=_changes([result for result in results if result.outcome == "found"]),
             not_found=missed["error"].fillna(missed["outcome"]),
             queries=int(frame["queries"].sum()),
-            earlier=sum(result.queries - result.new for result in results if result.error is None),
+            earlier=sum(max(result.queries - result.new, 0) for result in results),
             groups=groups,
         )
 
