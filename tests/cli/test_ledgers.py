@@ -252,6 +252,20 @@ def test_answers_of_another_ledger_must_fit_the_model() -> None:
     assert f"{(whole['label'] != 'bad').sum()} rows had another label before" in result.stderr
 
 
+def test_votes_are_exported_and_imported() -> None:
+    rows = ['[1, "a"]', '[1, "a", {"vote": 2}]', '[1, "a", {"vote": 3}]', '[2, "b"]']
+    with acex.Ledger("l.db") as book:
+        book.register("m", features=["x", "job"])
+        book.claim("m", [Question(row) for row in rows])
+        book.record("m", rows, ["good", "bad", "good", "bad"])
+    run("ledger", "export", "l.db", "--out", "answers.csv")
+    words = ("import", "new.db", "answers.csv", "--model-name", "m")
+    assert shown_by("ledger", *words) == "4 of 4 answers were new to m.\n"
+    assert shown_by("ledger", *words) == "0 of 4 answers were new to m.\n"
+    old, new = (acex.Ledger(name).answers("m") for name in ("l.db", "new.db"))
+    assert [(a.row, a.label) for a in old] == [(a.row, a.label) for a in new]
+
+
 def test_answers_are_imported_as_the_data_are_read() -> None:
     loans = pd.read_csv("loans.csv").drop(columns="id").rename(columns={"outcome": "label"})
     loans["job"] = [f"0{i}" for i in range(len(loans))]

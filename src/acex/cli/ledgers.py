@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from itertools import product
 from math import isinf
 from pathlib import Path
@@ -167,7 +168,8 @@ def import_(
 
     Example: acex ledger import loans.db answers.csv --model-name bank-1
     """
-    from acex.ledger import canonical
+    from acex.ledger import canonical, query_id
+    from acex.ledger.row_keys import as_vote
     from acex.models.labels import as_labels, as_numbers
     from acex.space.kinds import refuse_commas
 
@@ -196,6 +198,10 @@ def import_(
         labels = [given.get(str(label), label) for label in labels]
         book.register(model_id, features=[str(name) for name in rows.columns])
         keys = canonical(rows)
+        if KEY in lines.columns:  # it distinguishes the votes of a row
+            most = range(1, max(Counter(keys).values()) + 1)
+            votes = {query_id(model_id, vote): vote for key in keys for vote in (as_vote(key, n) for n in most)}
+            keys = [votes.get(identity, key) for identity, key in zip(lines[KEY], keys, strict=True)]
         new = book.import_answers(model_id, keys, labels, new_labels=new_labels)
         differ = book.contradicted(model_id).intersection(keys)
     console().print(f"{new} of {len(keys)} answers were new to {model_id}.", soft_wrap=True)

@@ -123,7 +123,8 @@ def read_table(
                 read_csv: Any = spreadsheets.read_csv if escaped else pd.read_csv
                 # Without index_col=False, rows with a cell more than the header would move to the left.
                 options = {"dtype": dict.fromkeys(text, str), "index_col": False, **options}
-                sep = _separator(start.decode(encoding, "replace"))
+                header = start.decode(encoding, "replace").lstrip("\r\n").partition("\n")[0]
+                sep = max(",;\t", key=lambda mark: (header.count(mark), mark == ","))
                 with warnings.catch_warnings():
                     warnings.simplefilter("error", pd.errors.ParserWarning)
                     table = read_csv(file, sep=sep, decimal=decimal, encoding=encoding, **options)
@@ -184,12 +185,6 @@ def _opened(path: Path) -> BinaryIO:
     if len(content) > MOST_BYTES:
         raise ValueError(f"it is larger than {MOST_BYTES / 2**30:g} GiB when decompressed; decompress it first.")
     return BytesIO(content)
-
-
-def _separator(start: str) -> str:
-    """The separator of a CSV file, by its first line."""
-    header = start.lstrip("\r\n").partition("\n")[0]
-    return max(",;\t", key=lambda mark: (header.count(mark), mark == ","))
 
 
 def file_to_write(help_text: str, *suffixes: str) -> Any:
