@@ -177,7 +177,7 @@ class Options:
         _count(2), "count", 60, WANTED, "--budget N", "Most rows to send to the model, the row itself included."
     )
     time_limit: float | None = _option(
-        _seconds, "number", None, WANTED, "--time-limit SECONDS", "Stop after so many seconds.", decides=False
+        _seconds, "number", None, WANTED, "--time-limit SECONDS", "Send nothing after so many seconds.", decides=False
     )
     count: int = _option(
         _count(1), "count", 1, WANTED, "--count N", "How many counterfactuals; each changes something else."

@@ -112,7 +112,7 @@ class ModelFlags:
 class Case:
     """The flags about the data, the row and the search."""
 
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="Known rows: a .csv or .parquet file.")]
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="Known rows: a .csv, .parquet or .json file.")]
     row: Annotated[list[int] | None, typer.Option(help="Position of the row in DATA; the first is 0.")] = None
     where: Annotated[str | None, typer.Option(metavar="QUERY", help='Selects the row: "id == 17".')] = None
     x: Annotated[Path | None, typer.Option(help="Another file with the row: .json, .csv.")] = None

@@ -331,7 +331,7 @@ def _affordable(money: float, price: float | None, budget_total: int | None, res
 
 
 def schema(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="Known rows: a .csv or .parquet file.")],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="Known rows: a .csv, .parquet or .json file.")],
     out: Annotated[Path | None, file_to_write("The TOML file to write; by default stdout.")] = None,
     drop: Annotated[list[str] | None, typer.Option(metavar="COLUMNS", help="Columns hidden from the model.")] = None,
     *,

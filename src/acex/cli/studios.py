@@ -30,9 +30,9 @@ LOCAL = ("127.0.0.1", "localhost", "::1")
 class StudioCase(BatchCase):
     """What the flags say about the data, and the options that the page begins with."""
 
-    data: Annotated[Path, typer.Argument(metavar="DATA", show_default=False, help="Known rows: .csv or .parquet.")] = (
-        Path()
-    )
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", show_default=False, help="Known rows: .csv, .parquet, .json.")
+    ] = Path()
     row: Annotated[list[int] | None, typer.Option(hidden=True)] = None
     where: Annotated[str | None, typer.Option(hidden=True)] = None
     x: Annotated[Path | None, typer.Option(hidden=True)] = None
