@@ -73,19 +73,19 @@ def from_hits(problem: Problem, rng: np.random.Generator, hits: FloatArray, n: i
     A third reverts some changes and shrinks the others alike, a third shrinks each change by its own share, a third
     adds a little noise to one or two features.
     """
-    x, d = problem.factual, len(problem.factual)
+    x, d, between = problem.factual, len(problem.factual), problem.quantiles.between
     X = hits[rng.integers(len(hits), size=n)]
-    kind = np.arange(n)[:, None] % 3
-    common = 1 - rng.random((n, 1)) ** 2
-    share = np.where(kind == 0, common, 1 - rng.random((n, d)) ** 2 * (rng.random((n, d)) < 0.5))
-    in_ranks = rng.random((n, 1)) < 0.5
-    reverted = (kind == 0) & (rng.random((n, d)) > rng.random((n, 1)))
-    noise = rng.normal(size=(n, d)) * problem.scale.deviations * NOISE * rng.random((n, 1)) ** 2
-    touched = (rng.random((n, d)) < 2 / d) & ~problem.scale.is_nominal
-    noisy, moved = kind[:, 0] == 2, kind[:, 0] != 2
-    X[noisy] += (noise * touched)[noisy]
-    way = problem.quantiles.between(x, X[moved], share[moved], in_ranks[moved], ~reverted[moved])
-    X[moved] = np.where(reverted[moved], x, way)
+    common, own, shrunk = rng.random((n, 1)), rng.random((n, d)), rng.random((n, d)) < 0.5
+    in_ranks, draws, limit = rng.random((n, 1)) < 0.5, rng.random((n, d)), rng.random((n, 1))
+    noise, size, touched = rng.normal(size=(n, d)), rng.random((n, 1)), rng.random((n, d)) < 2 / d
+    i = slice(0, None, 3)
+    reverted = draws[i] > limit[i]
+    X[i] = np.where(reverted, x, between(x, X[i], 1 - common[i] ** 2, in_ranks[i], ~reverted))
+    i = slice(1, None, 3)
+    X[i] = between(x, X[i], 1 - own[i] ** 2 * shrunk[i], in_ranks[i])
+    i = slice(2, None, 3)
+    touched = touched[i] & ~problem.scale.is_nominal
+    X[i] += noise[i] * problem.scale.deviations * NOISE * size[i] ** 2 * touched
     return problem.made_different(problem.region.snap(X))
 
 

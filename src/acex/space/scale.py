@@ -241,10 +241,14 @@ class Quantiles:
         x, X = self.scale.filled(x), self.scale.filled(X)
         share = np.broadcast_to(share, X.shape)
         moved = x + share * (X - x)
-        curved = in_ranks & wanted & (share != 0) & (share != 1)
-        for j in self.scale.numeric:
-            i, (values, ranks) = np.flatnonzero(curved[:, j]), self.knots[j]
-            start, end = np.interp(x[j], values, ranks), np.interp(X[i, j], values, ranks)
-            moved[i, j] = np.interp(start + share[i, j] * (end - start), ranks, values)
+        curved = in_ranks & wanted & (share != 0) & (share != 1) & ~self.scale.is_nominal
+        column, row = np.nonzero(curved.T)
+        bounds = np.searchsorted(column, np.arange(len(x) + 1))
+        starts, ends, shares = self.ranks(x[None])[0], X[row, column], share[row, column]
+        for start, (values, ranks), low, high in zip(starts, self.knots, bounds[:-1], bounds[1:], strict=True):
+            if low < high:
+                end = np.interp(ends[low:high], values, ranks)
+                ends[low:high] = np.interp(start + shares[low:high] * (end - start), ranks, values)
+        moved[row, column] = ends
         moved = np.where(share == 0, x, np.where(share == 1, X, moved))  # the ends exactly
         return np.where(self.scale.is_nominal, np.where(share >= 0.5, X, x), moved)
