@@ -72,7 +72,9 @@ def states(ledger: Any, *numbers: int) -> list[str]:
 
 
 def paid(ledger: BaseLedger, explanation: str) -> int:
-    return sum(ask.paid for ask in ledger.asks(explanation))
+    n = ledger.paid(explanation)
+    assert n == sum(ask.paid for ask in ledger.asks(explanation))
+    return n
 
 
 def charged(ledger: BaseLedger) -> int:

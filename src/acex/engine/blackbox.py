@@ -46,9 +46,7 @@ class BlackBox:
     @property
     def paid(self) -> int:
         """How many rows were sent; for an explanation, by all runs of it together."""
-        if self.explanation is None:
-            return self.n_queries
-        return sum(ask.paid for ask in self.ledger.asks(self.explanation))
+        return self.n_queries if self.explanation is None else self.ledger.paid(self.explanation)
 
     @property
     def remaining(self) -> int:

@@ -652,6 +652,10 @@ class BaseLedger(ABC):
         """The questions of an explanation in order, with the answers there are."""
         raise NotImplementedError
 
+    def paid(self, explanation: str) -> int:
+        """How many rows were sent for an explanation, by all runs of it."""
+        raise NotImplementedError
+
     def finish(
         self, explanation: str, outcome: str, result: Mapping[str, Any] | None = None, *, seen: int | None = None
     ) -> None:

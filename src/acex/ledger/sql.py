@@ -20,7 +20,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, select
+from sqlalchemy import Connection, Row, bindparam, func, select
 
 from acex.errors import LedgerFailed, OutOfStep
 from acex.ledger.base import (
@@ -72,6 +72,7 @@ _ASKS = (
     .where(asks.c.explanation_id == bindparam("explanation"))
     .order_by(asks.c.position, answers.c.sequence)
 )
+_PAID = select(func.coalesce(func.sum(asks.c.paid), 0)).where(asks.c.explanation_id == bindparam("explanation"))
 
 
 class _SqlModel(OpenModel):
@@ -436,6 +437,10 @@ class Ledger(BaseLedger):
             moment = None if answer is None else same[given.index(answer)].recorded_at
             out.append(Ask(position, ask.row, ask.purpose, ask.seen, json.loads(ask.note), ask.paid, answer, moment))
         return out
+
+    def paid(self, explanation: str) -> int:
+        with self.database.read() as connection:
+            return int(connection.execute(_PAID, {"explanation": explanation}).scalar_one())
 
     def finish(
         self, explanation: str, outcome: str, result: Mapping[str, Any] | None = None, *, seen: int | None = None

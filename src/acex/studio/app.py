@@ -144,7 +144,7 @@ class Studio:
         workspace = self.workspace
         row, options = self._row_and_options(body)
         plan = self.searches.plan(row, options)
-        paid = sum(ask.paid for ask in workspace.ledger.asks(plan.identity))
+        paid = workspace.ledger.paid(plan.identity)
         [answer], left = workspace.known(row), workspace.remaining
         most = max(plan.budget - paid, 0) if paid else plan.budget - (answer is not None)
         most = most if left is None else min(most, left)
