@@ -91,6 +91,21 @@ def test_a_total_moves_along_when_one_of_its_parts_is_reverted() -> None:
         assert e.counterfactual["total"] == e.counterfactual["a"] + e.counterfactual["b"]
 
 
+def test_a_change_that_a_rule_forbids_to_revert_alone_is_not_marked_as_asked() -> None:
+    """The model ignores the total: without its change, which a rule forbids, the answer would be the same."""
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"price": rng.integers(5, 50, 400), "n": rng.integers(1, 20, 400)})
+    data["total"] = data["price"] * data["n"]
+
+    def model(rows: pd.DataFrame) -> Any:
+        return np.where(rows["price"] > 30, "yes", "no")
+
+    explainer = acex.Explainer(model, data, share_answers=False)
+    for _, row in data[model(data) == "no"].head(8).iterrows():
+        changes = explainer.explain(row, budget=30).changes.set_index("feature")
+        assert dict(changes["needed"]) == {"price": "needed (asked)", "total": "needed (rules)"}
+
+
 def test_a_rounded_ratio_moves_along_when_a_number_that_it_follows_from_is_reverted() -> None:
     rng = np.random.default_rng(0)
     income = (np.exp(rng.normal(7.9, 0.5, 600)) / 10).round() * 10

@@ -96,10 +96,9 @@ class Reverts:
         marks: list[Mark] = []
         allowed, plausible = self.problem.region.contains(self.X), self.problem.plausible(self.X)
         for i, x in enumerate(self.X):
-            hit = self._answers.get(key(x))
-            if hit is False:
+            if self._is_miss_alone[i]:
                 marks.append("needed (asked)")
-            elif not allowed[i]:
+            elif not allowed[i] or self._answers.get(key(x)) is False:  # a rule forbids reverting it alone
                 marks.append("needed (rules)")
             elif not plausible[i]:
                 marks.append("needed (plausibility)")
@@ -110,6 +109,17 @@ class Reverts:
             else:
                 marks.append("not checked")
         return marks
+
+    @cached_property
+    def _is_miss_alone(self) -> BoolArray:
+        """Whether the point without this change was a miss, computed features aside, (u,)."""
+        region, hits = self.problem.region, self.history.X[self.chosen][self.of]
+        reverted = np.zeros(hits.shape, dtype=bool)
+        reverted[np.arange(len(hits)), self.features] = True
+        alone = np.where(reverted, self.problem.factual, hits)
+        X = np.where(region.contains(self.X)[:, None], self.X, region.completed(alone, reverted))
+        others = (alone != X).any(axis=1, where=~np.isin(np.arange(X.shape[1]), list(region.computed)))
+        return np.array([self._answers.get(key(x)) is False for x in X], dtype=bool) & ~others
 
     @property
     def open(self) -> BoolArray:

@@ -155,10 +155,14 @@ class Region:
         return X if self._solver is None else self._solver(X)
 
     def completed(self, X: FloatArray, fixed: BoolArray) -> FloatArray:
-        """Points, (n, d), moved until equalities hold, what follows from others first; what is fixed, (n, d), stays."""
+        """Points, (n, d), moved until equalities hold, computed features first; what is fixed, (n, d), stays."""
+        return X if self._solver is None else self._solver(X, fixed, self.computed)
+
+    @cached_property
+    def computed(self) -> frozenset[int]:
+        """The features that equalities compute from others, those that hold within rounding included."""
         nearly = [e for rule in self.rules for e in rule.equalities if e.limit]
-        follow = self.following.union(*(e.formula.columns(e.left) for e in nearly))
-        return X if self._solver is None else self._solver(X, fixed, follow)
+        return self.following.union(*(e.formula.columns(e.left) for e in nearly))
 
     @cached_property
     def tied(self) -> BoolArray:
