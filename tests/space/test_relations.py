@@ -70,6 +70,13 @@ def shares(digits: int, noise: float = 0.0) -> dict[str, Any]:
         (lambda a, b, c: {"x": a, "y": b, "z": c, "u": a * b + c}, []),
         (lambda a, b, c: {"x": a, "almost": a + 3 * (np.arange(N) == 7)}, []),
         (lambda a, b, c: {"price": c, "n": b, "amount": b * c}, ["amount == price * n"]),  # n is 0 in some rows
+        # Few orders have any items.
+        (lambda a, b, c: {"price": c, "n": b * (a > 30), "amount": b * (a > 30) * c}, ["amount == price * n"]),
+        (lambda a, b, c: {"n": b * (a > 30), "square": (b * (a > 30)) ** 2, "c": c}, ["square == n * n"]),
+        (
+            lambda a, b, c: {"price": c, "off": (b / 100) * (a > 30), "less": (b / 100 * (a > 30) * c).round(2)},
+            ["abs(less - price * off) <= 0.005"],
+        ),
         (lambda a, b, c: {"net": c, "gross": (1.19 * c).round(2)}, ["abs(gross - 1.19 * net) <= 0.005"]),
         (lambda a, b, c: {"year": 600 * a, "month": (50 * a + b / 24).round(2)}, []),
         (lambda a, b, c: {"year": 7 * a, "month": (7 * a / 12).round(2)}, ["abs(year - 12 * month) <= 0.04"]),

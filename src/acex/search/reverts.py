@@ -118,8 +118,9 @@ class Reverts:
         reverted[np.arange(len(hits)), self.features] = True
         alone = np.where(reverted, self.problem.factual, hits)
         X = np.where(region.contains(self.X)[:, None], self.X, region.completed(alone, reverted))
-        others = (alone != X).any(axis=1, where=~np.isin(np.arange(X.shape[1]), list(region.computed)))
-        return np.array([self._answers.get(key(x)) is False for x in X], dtype=bool) & ~others
+        free = np.delete(np.arange(X.shape[1]), list(region.computed))
+        is_miss = np.array([self._answers.get(key(x)) is False for x in X], dtype=bool)
+        return np.asarray(is_miss & (alone == X)[:, free].all(axis=1))
 
     @property
     def open(self) -> BoolArray:

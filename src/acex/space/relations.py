@@ -63,14 +63,18 @@ def find_relations(names: Sequence[str], X: FloatArray) -> list[str]:
     words, X = [column_text(names[j]) for j in use], X[:, use]
     found = {tuple(relation[0]): _written(words, X, *relation) for relation in _linear(X)}
     sums = {max(columns) for columns, text in found.items() if text}
-    factors = np.flatnonzero((X != 0).mean(axis=0) > MOSTLY)
-    some = X[(X[:, factors] != 0).all(axis=1)][:, factors]
-    for at, weights, constant in _linear(np.log(np.abs(some))) if len(some) >= FEWEST else ():
-        columns, least = factors[at], np.abs(weights).min()
+    often = (X != 0).mean(axis=0) > MOSTLY
+    logs = list(_linear_in_logs(X, often))
+    for j in np.flatnonzero(~often):  # such as a discount and its amount, if most orders have none
+        rows = X[:, j] != 0
+        logs += (p for p in _linear_in_logs(X[rows], (X[rows] != 0).mean(axis=0) > MOSTLY) if j in p[0])
+    for columns, weights, constant in logs:
+        least = np.abs(weights).min()
         powers = np.rint(weights / least)
-        is_simple = 2 < np.abs(powers).sum() <= len(at) + 1 and (np.abs(weights / least - powers) < ROUGHLY).all()
+        is_simple = 2 < np.abs(powers).sum() <= len(columns) + 1
+        is_simple = is_simple and bool((np.abs(weights / least - powers) < ROUGHLY).all())
         # A column that follows from a sum needs no square.
-        if is_simple and not found.get(tuple(columns)) and (len(at) > 2 or max(columns) not in sums):
+        if is_simple and not found.get(tuple(columns)) and (len(columns) > 2 or max(columns) not in sums):
             found[tuple(columns)] = _written(words, X, columns, powers, constant / least, is_product=True)
     follow = {max(columns) for columns, text in found.items() if text}
     rounded: dict[int, str] = {}
@@ -80,6 +84,14 @@ def find_relations(names: Sequence[str], X: FloatArray) -> list[str]:
     rest = np.delete(np.arange(len(words)), [*follow, *rounded])
     products = _rounded_products([words[j] for j in rest], X[:, rest])
     return [*(text for text in found.values() if text), *rounded.values(), *products]
+
+
+def _linear_in_logs(X: FloatArray, factors: BoolArray) -> Iterator[tuple[IntArray, FloatArray, float]]:
+    """The same as `_linear` for the logarithms of some columns, in the rows in which none of them is zero."""
+    use = np.flatnonzero(factors)
+    some = X[(X[:, use] != 0).all(axis=1)][:, use]
+    if len(some) >= FEWEST:
+        yield from ((use[at], weights, constant) for at, weights, constant in _linear(np.log(np.abs(some))))
 
 
 def _linear(X: FloatArray) -> Iterator[tuple[IntArray, FloatArray, float]]:
@@ -206,7 +218,7 @@ def _rounded_products(words: list[str], X: FloatArray) -> Iterator[str]:
             j, is_linear = int(targets[at]), power == 1 and i == d  # which was looked for before
             if j not in (i, k) and not is_linear and (power != 1 or k >= i):
                 columns, powers = ([i, int(k)], [1, power]) if i < d else ([int(k)], [power])
-                likely.append((units[at] / np.median(np.abs(X[:, j])), j, units[at], columns, powers))
+                likely.append((units[at] / _usual(X[:, j]), j, units[at], columns, powers))
     found: set[frozenset[int]] = set()
     follow: set[int] = set()
     for _, j, unit, columns, powers in sorted(likely):
@@ -230,12 +242,17 @@ def _rounded_factor(x: FloatArray, factors: FloatArray, powers: FloatArray, unit
         low, high = _factor_limits(x, np.prod(factors**powers, axis=1), unit)
     if not (np.isfinite([low, high]).all() and low <= high and low * high > 0):
         return None
-    logs = np.log(np.maximum(np.abs(factors), 1 / LARGEST)) * np.abs(powers) * np.median(np.abs(x)) / unit
+    logs = np.log(np.maximum(np.abs(factors), 1 / LARGEST)) * np.abs(powers) * _usual(x) / unit
     kept, broken = np.array([_chance_of(np.floor(column)) for column in logs.T]).T
     if kept.max() > np.log(CHANCE) or broken.max() < SURPRISE:
         return None
     middle = float(low + high) / 2
     return number_text(middle, float(high - low) / 2 / abs(middle))
+
+
+def _usual(x: FloatArray) -> float:
+    """The median size of the numbers, (n,), that are not zero."""
+    return float(np.median(np.abs(x[x != 0])))
 
 
 def _factor_limits(x: FloatArray, values: FloatArray, units: FloatArray | float) -> tuple[FloatArray, FloatArray]:
