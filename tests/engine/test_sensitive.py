@@ -19,11 +19,12 @@ Nationalität nationalitaet Staatsangehörigkeit STAATSANGEHOERIGKEIT nacionalid
 MaritalStatus Familienstand estado_civil État_civil stato_civile native-country date_of_birth BirthDate dateOfBirth DOB
 Geburtsdatum date_naissance fecha_nacimiento Raça race ethnicGroup is_female sex_male Pregnancies zwangerschap
 religion Behinderung edad idade leeftijd skin_color blood_type
+black White hispanic hispan nonwhite minority widow ForeignBorn native_born
 """
 OTHERS = """
 page usage average mileage image stage wage message language package voltage percentage storage coverage Essex sextant
 trace embrace grace racetrack alternative altered genre eta beta theta zeta disabled birth_weight origin civil union
-country skin type manager agent agenda aged menace terrace tone income debt_ratio employment_years sequence
+country black_level white_balance skin type manager agent agenda aged menace terrace tone income debt_ratio employment_years sequence
 """
 
 

@@ -20,10 +20,11 @@ SINGLE = """
     sex gender male female geschlecht mannlich weiblich sexe sexo genero sesso geslacht
     age alter lebensalter edad idade leeftijd
     race racial ethnicity ethnic ethnie ethnizitat rasse raza etnia razza raca etniciteit hautfarbe caste
+    hispanic hispanics hispan latino latina asian nonwhite caucasian minority immigrant foreigner indigenous
     nationality citizenship nationalitat staatsangehorigkeit staatsburgerschaft nationalite citoyennete nacionalidad
     ciudadania nazionalita cittadinanza nacionalidade cidadania nationaliteit geburtsland migrationshintergrund
     religion religious konfession religionszugehorigkeit religione religiao religie
-    marital married familienstand zivilstand verheiratet matrimonial matrimoniale
+    marital married divorced widowed widow familienstand zivilstand verheiratet matrimonial matrimoniale
     disability handicap behinderung schwerbehinderung discapacidad disabilita incapacidade
     birthday birthdate birthyear birthplace dob yob geburtsdatum geburtsjahr geburtstag geburtsort naissance nacimiento
     nascita nascimento geboortedatum geboortejaar
@@ -31,11 +32,12 @@ SINGLE = """
     gravidez zwanger zwangerschap
 """
 PAIRS = """
-    birth date, birth day, birth year, birth place, birth country, of birth, native country, civil status, etat civil,
+    birth date, birth day, birth year, birth place, birth country, of birth, native country, native born, foreign born, civil status, etat civil,
     estado civil, stato civile, burgerlijke staat, sexual orientation, skin color, skin colour, native language,
     mother tongue, blood type, blood group, political party, political opinion, trade union, veteran status
 """
 WORDS, PHRASES = frozenset(SINGLE.split()), frozenset(" ".join(pair.split()) for pair in PAIRS.split(","))
+ALONE = frozenset({"black", "white"})  # of a person; in longer names often the color of a thing
 CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[\W\d_]+")
 
 
@@ -46,6 +48,8 @@ def is_sensitive(name: str) -> bool:
     letters = unicodedata.normalize("NFKD", name.replace("ß", "ss"))
     words = CAMEL.split("".join(c for c in letters if not unicodedata.combining(c)))
     plain = [word.lower() for word in words if word]
+    if len(plain) == 1 and plain[0] in ALONE:
+        return True
     pairs = [f"{a} {b}" for a, b in pairwise(plain)]
     plain += [re.sub(r"([aou])e", r"\1", word) for word in plain]  # German umlauts are often written ae, oe, ue
     return not (WORDS.isdisjoint(plain) and PHRASES.isdisjoint(pairs))
