@@ -237,6 +237,13 @@ def test_a_row_that_does_not_fit_says_what_was_expected(row: Any, message: str) 
         PEOPLE.encode(row)
 
 
+@pytest.mark.parametrize("infer", [acex.Space.infer, PEOPLE.encode])
+def test_a_table_of_another_library_is_refused(infer: Any) -> None:
+    pa = pytest.importorskip("pyarrow")
+    with pytest.raises(ValueError, match=r"to_pandas\(\)"):
+        infer(pa.table({"age": [30, 31], "income": [5.0, 6.0], "job": ["cook", "cook"]}))
+
+
 def test_the_first_of_many_bad_values_is_named() -> None:
     rows = pd.DataFrame({"age": [30, 17, 16], "income": 5.0, "job": "cook"})
     with pytest.raises(ValueError, match="'age': 17 is outside 18 to 99"):

@@ -635,6 +635,8 @@ def as_frame(rows: Rows) -> pd.DataFrame:
             return pd.DataFrame({name: [value] for name, value in rows.items()})
     if isinstance(rows, list) and rows and all(isinstance(r, Mapping) for r in rows):
         return pd.DataFrame(rows)
+    if hasattr(rows, "to_pandas"):  # Polars, Arrow: as an array they would lose their names
+        raise ValueError(f"Expected a DataFrame of pandas, got {type(rows).__module__}; pass its to_pandas().")
     array = np.asarray(rows)
     if array.ndim not in (1, 2):
         what = f"{type(rows).__name__} of {array.ndim} dimensions"
