@@ -17,6 +17,11 @@ A raw line has either the best cost at 15, 30 and 60 queries, the least cost kno
 "search"), or the noted candidates of one phase in one bin of P(hit): their number, mean P(hit), hits, log loss, and the
 area under the ROC curve within a query (the same in all bins of a phase). An idea is judged here first; constants are
 chosen on the simulated tasks only.
+
+    python -m benchmarks run --suite outlook-simulated
+
+compares P(something cheaper exists), as the search states it, with how often it was so, on simulated tasks that neither
+the networks nor constants have seen ("outlook-forest-*" do the same on the paper's data sets).
 """
 
 from __future__ import annotations
@@ -40,6 +45,7 @@ from benchmarks.belief.simulated import TEST, USUAL, VALIDATION, Kind, task
 from benchmarks.problems import IsHit, cheapest_hit, cost_and_changes, problems
 from benchmarks.published import PAPER
 from benchmarks.suite import Job, Line, Suite
+from benchmarks.suites import anytime
 from benchmarks.suites.anytime import NONE_FOUND, helped
 from benchmarks.table import Table
 
@@ -109,6 +115,32 @@ def measure(job: Job) -> list[Line]:
     for phase, asks in noted.items():
         lines += [common | {"phase": phase, **line} for line in binned(asks)]
     return lines
+
+
+def measure_outlook(job: Job) -> list[Line]:
+    """P(something cheaper exists) after some numbers of queries, and the least cost known."""
+    problem, is_hit = instance(job)
+    history, strategy = begun(problem, None, None), Feasible(effort="spend")
+    lines: list[Line] = []
+    while (n := len(history.queries)) <= max(BUDGETS):
+        odds = strategy.improvement_odds(problem, history) if n in anytime.BUDGETS else ()
+        round_ = feasible._Round(problem, strategy, history, 0, job.seed)
+        if odds:
+            stated = zip(map("chance{}".format, anytime.SHARES), odds, strict=True)
+            lines.append({"queries": n, "J": round_.best, **dict(stated)})
+        query = round_.next()
+        if isinstance(query, Stop):
+            break
+        history = history.with_answer(query, bool(is_hit(query.point[None])[0]))
+    least = min(round_.best, cost_and_changes(problem, cheapest_hit(problem, is_hit, rounds=12, n=2500))[0])
+    return [line | {"least": least} for line in lines]
+
+
+def outlook_tables(lines: pd.DataFrame) -> dict[str, Table]:
+    """The calibration of what is stated, with and without outcomes together."""
+    best = lines.groupby(["data", "row"])["least"].transform("min")
+    table = anytime.calibration(lines.assign(best=best), lines)
+    return {"calibration": Table.of("P(something cheaper exists), stated and actual", table)}
 
 
 def binned(asks: list[tuple[FloatArray, BoolArray]]) -> list[Line]:
@@ -231,6 +263,16 @@ SUITES = (
         measure,
         tables,
         rows=20,
+        revision=lambda method: Feasible.revision,
+    ),
+    Suite(
+        "outlook-simulated",
+        ("usual", "noisy"),
+        ("none", "outcomes"),
+        ("queries", "J", "least", *map("chance{}".format, anytime.SHARES)),
+        measure_outlook,
+        outlook_tables,
+        rows=120,
         revision=lambda method: Feasible.revision,
     ),
 )
