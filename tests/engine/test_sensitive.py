@@ -24,7 +24,8 @@ black White hispanic hispan nonwhite minority widow ForeignBorn native_born
 OTHERS = """
 page usage average mileage image stage wage message language package voltage percentage storage coverage Essex sextant
 trace embrace grace racetrack alternative altered genre eta beta theta zeta disabled birth_weight origin civil union
-country black_level white_balance skin type manager agent agenda aged menace terrace tone income debt_ratio employment_years sequence
+country black_level white_balance skin type manager agent agenda aged menace terrace tone income debt_ratio sequence
+employment_years
 """
 
 

@@ -32,9 +32,10 @@ SINGLE = """
     gravidez zwanger zwangerschap
 """
 PAIRS = """
-    birth date, birth day, birth year, birth place, birth country, of birth, native country, native born, foreign born, civil status, etat civil,
-    estado civil, stato civile, burgerlijke staat, sexual orientation, skin color, skin colour, native language,
-    mother tongue, blood type, blood group, political party, political opinion, trade union, veteran status
+    birth date, birth day, birth year, birth place, birth country, of birth, native country, native born, foreign
+    born, civil status, etat civil, estado civil, stato civile, burgerlijke staat, sexual orientation, skin color,
+    skin colour, native language, mother tongue, blood type, blood group, political party, political opinion, trade
+    union, veteran status
 """
 WORDS, PHRASES = frozenset(SINGLE.split()), frozenset(" ".join(pair.split()) for pair in PAIRS.split(","))
 ALONE = frozenset({"black", "white"})  # of a person; in longer names often the color of a thing
