@@ -145,6 +145,7 @@ OPTIONS = [
     BadInput("age", {"ranges": {"age": (18.2, 18.7)}}, explain("--range", "age=18.2:18.7")),
     BadInput("Income", {"ranges": {"Income": (0, 1)}}, explain("--range", "Income=0:1"),
              page(ranges={"Income": [0, 1]})),
+    BadInput("decimal point", shell=explain("--range", "income=100,5:2000,75")),
     BadInput("age", {"ranges": {"age": 30}}, studio=page(ranges={"age": 30})),
     BadInput("job", {"ranges": {"job": ["cook", "clerk"]}}, studio=page(ranges={"job": ["cook"]})),
     BadInput("ranges", {"ranges": ["age"]}, studio=page(ranges=["age"])),

@@ -143,9 +143,12 @@ class Numeric(Feature):
         return float(value)
 
     def value_in(self, text: str) -> Any:
-        number = float(text)  # a text that is no number is in the message
+        try:
+            number = float(text)
+        except ValueError:
+            number = inf
         if not isfinite(number):
-            raise ValueError(f"expected a number, got {text!r}.")
+            raise ValueError(f"expected a number, with a decimal point, got {text!r}.")
         return int(number) if number.is_integer() else number
 
     def reaching(self, x: FloatArray) -> Feature:
