@@ -310,6 +310,8 @@ def test_a_budget_in_money_buys_as_many_rows_as_people_think(ledger: BaseLedger)
     assert ledger.account(MODEL).remaining == 50
     states(ledger, 1, 2)
     assert charged(ledger) == 2
+    with pytest.raises(BudgetSpent, match=r"money=\.\.\."):
+        states(ledger, *range(3, 54))
     if isinstance(ledger, Ledger):
         assert ledger.tables.models().loc[0, "spent"] == pytest.approx(0.04)
     assert ledger.account("another").remaining == math.inf

@@ -178,11 +178,12 @@ class Account:
             BudgetSpent: a budget does not allow it.
         """
         if rows > self.remaining:
-            price_text = "" if self.price_per_row is None else f", at {self.price_per_row:g} a row"
+            per_row = self.price_per_row
+            price_text, limit = ("", "rows") if per_row is None else (f", at {per_row:g} a row", "money")
             raise BudgetSpent(
                 f"{counted(rows, 'row')} to ask, but model {self.id!r} has {self.remaining} left "
                 f"of the {self.row_budget} rows it may be sent over its lifetime{price_text}. Raise it with "
-                f"ledger.budget({self.id!r}, rows=...) (in the shell: acex ledger budget)."
+                f"ledger.budget({self.id!r}, {limit}=...) (in the shell: acex ledger budget)."
             )
         used = self.money_used + rows * (price or 0)
         if rows > 0 and self.money_budget is not None and used > self.money_budget:
