@@ -171,6 +171,7 @@ OPTIONS = [
              page(target=["splendid"])),
     BadInput("many", {"target": {"at_least": "many"}}, studio=page(target={"at_least": "many"})),
     BadInput("between", {"target": {"between": [3]}}, studio=page(target={"between": [3]})),
+    BadInput("Between(3.0, 3.0)", {"target": {"between": [3, 3]}}, studio=page(target={"between": [3, 3]})),
     BadInput("target", {"target": {"about": 3}}, studio=page(target={"about": 3})),
     BadInput("target", {"target": {}}, studio=page(target={})),
     BadInput("target", {"target": pd.NA}, studio=page(target="high")),

@@ -267,7 +267,7 @@ class Measured(Target):
 
 @dataclass(frozen=True)
 class Between(Measured):
-    """A number from `low` to `high`, both included.
+    """A number from `low` to `high`, both included; `low` is below `high`.
 
     Args:
         label: the one whose probability is meant (with `scores=True`); by default the model's answer is the number.
@@ -285,8 +285,9 @@ class Between(Measured):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.low > self.high:
-            raise ValueError(f"Between({self.low!r}, {self.high!r}): the first number must not be above the second.")
+        if self.low >= self.high:
+            what = "the first number must be below the second; one number alone is hardly ever hit"
+            raise ValueError(f"Between({self.low!r}, {self.high!r}): {what}.")
 
     def limits(self, before: float) -> tuple[float, float]:
         return self.low, self.high
