@@ -158,3 +158,29 @@ def test_leading_zeros_that_are_lost_get_a_warning(capsys: pytest.CaptureFixture
     assert "01067 was read as 1067" in warned and "--text plz" in warned and warned.count("warning") == 1
     assert read_table(Path("orte.csv"), text=["plz", "k"])["plz"].tolist()[0] == "01067"
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("wages", "is_doubtful"),
+    [
+        (["950", "1.250", "12.500"], True),
+        (["950", "1.250", "12.5"], False),  # another number of digits
+        (["0.950", "1.250", "3"], False),
+        (["1.250", "2.375"], False),  # three decimals in every row
+        (["950", "1250"], False),
+    ],
+)
+def test_dots_that_may_separate_thousands_get_a_warning(
+    wages: list[str], is_doubtful: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("wages.csv").write_text("\n".join(["wage;n", *(f"{w};{i}" for i, w in enumerate([*wages, ""]))]), "utf-8")
+    assert read_table(Path("wages.csv"))["wage"].tolist()[:-1] == [float(w) for w in wages]
+    warned = capsys.readouterr().err
+    assert ("wage: 1.250 was read as 1.25; if the dots separate thousands, use --decimal ,." in warned) == is_doubtful
+
+
+def test_dots_between_thousands_are_read_with_a_decimal_comma(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("wages.csv").write_text("wage;version\n950;1.2\n1.250;1.30\n-12.500;2.0\n", "utf-8")
+    table = read_table(Path("wages.csv"), ",")
+    assert table["wage"].tolist() == [950, 1250, -12500] and table["version"].tolist() == ["1.2", "1.30", "2.0"]
+    assert capsys.readouterr().err == ""

@@ -22,7 +22,7 @@ import typer
 
 import acex
 from acex.cli.show import echo
-from acex.values import did_you_mean, is_unicode, listed
+from acex.values import did_you_mean, is_unicode, listed, readable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 NEEDS = {".parquet": "pyarrow", ".xlsx": "openpyxl"}  # optional packages, by the suffix of a file
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
 MOST_BYTES = 2 * 2**30  # of a compressed file when decompressed: a small file may hide a huge one
-MOST_READ = 10_000  # rows that are searched for leading zeros
+MOST_READ = 10_000  # rows whose texts are compared with the numbers read
+DOTTED = r"[-+]?[1-9]\d{0,2}(\.\d{3})?|0"  # 950 and 1.250: perhaps with dots between thousands
 START = 2**16  # bytes in which the header of a CSV file ends
 
 Encoding = Annotated[
@@ -128,13 +129,13 @@ def read_table(
                 with warnings.catch_warnings():
                     warnings.simplefilter("error", pd.errors.ParserWarning)
                     table = read_csv(file, sep=sep, decimal=decimal, encoding=encoding, **options)
-                for name in [] if decimal == "." else table.columns.difference([*text]):  # 1.250,75
-                    if has_decimal_commas(table[name].dropna().tolist()):
+                for name in [] if decimal == "." else table.columns.difference([*text]):  # 1.250,75 or 1.250
+                    if has_decimal_commas(table[name].dropna().tolist(), marks=",."):
                         digits = table[name].str.replace(".", "").str.replace(",", ".")
                         table[name] = pd.to_numeric(digits)
                 file.seek(0)
                 texts = pd.read_csv(file, sep=sep, encoding=encoding, dtype=str, nrows=MOST_READ)
-                _warn_of_lost_zeros(table, texts)
+                _warn_of_misread_numbers(table, texts, decimal)
     except pd.errors.ParserWarning as error:
         raise ValueError(f"{path}: rows have more cells than the header.") from error
     except (UnicodeError, LookupError) as error:
@@ -147,13 +148,16 @@ def read_table(
     return table
 
 
-def _warn_of_lost_zeros(table: pd.DataFrame, texts: pd.DataFrame) -> None:
-    """Warn of columns that were read as numbers although their texts have leading zeros, as postal codes have."""
+def _warn_of_misread_numbers(table: pd.DataFrame, texts: pd.DataFrame, decimal: str) -> None:
+    """Warn of columns read as numbers whose texts have leading zeros, as postal codes have, or dots as in 1.250."""
     for name in table.select_dtypes("number").columns.intersection(texts.columns):
-        found = texts[name].str.extract(r"^(0\d+)$", expand=False).dropna()
-        if len(found):
-            what = f"{name}: {found.iloc[0]} was read as {int(found.iloc[0])}"
-            echo(f"acex: warning: {what}; to keep the zeros use --text {name}.", err=True)
+        known = texts[name].dropna()
+        odd, advice = known[known.str.fullmatch(r"0\d+")], f"to keep the zeros use --text {name}"
+        if decimal == "." and known.str.fullmatch(DOTTED).all() and known.str.fullmatch(r"[-+]?\d+").any():
+            odd, advice = known[known.str.contains(".", regex=False)], "if the dots separate thousands, use --decimal ,"
+        if len(odd):
+            what = f"{name}: {odd.iloc[0]} was read as {readable(float(odd.iloc[0]))}"
+            echo(f"acex: warning: {what}; {advice}.", err=True)
 
 
 def _read_parquet(file: BinaryIO) -> pd.DataFrame:
