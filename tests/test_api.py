@@ -25,6 +25,7 @@ from acex.engine.explanation import asked_rows, is_reference_row
 from benchmarks.generated import moons
 from benchmarks.published import mnist
 from conftest import needs_data
+from toys import bank, people
 
 QUICK = acex.Penalty(n0=8, sobol=256)
 
@@ -389,6 +390,19 @@ def test_a_target_that_differs_from_an_answer_in_case_is_suggested() -> None:
     model, rows, x = loan()
     e = acex.explain(model, x, data=rows, target="Approved", budget=40, plausibility="none")
     assert "never 'Approved'. Did you mean 'approved'?" in e.summary()
+
+
+def test_texts_that_a_function_never_gave_are_not_imported_unasked() -> None:
+    rows = people()
+    explainer = acex.Explainer(bank, rows)
+    assert explainer.import_answers(rows[:9], bank(rows[:9])) == 9
+    with pytest.raises(ValueError, match=r"'god' is not a label.* Did you mean 'good'"):
+        explainer.import_answers(rows[9:11], ["bad", "god"])
+    assert explainer.import_answers(rows[9:11], ["bad", "fair"], new_labels=True) == 2
+    named = acex.Explainer(acex.Model(bank, class_names={"good": "yes", "bad": "no", "fair": "perhaps"}), rows)
+    assert [named.import_answers(rows[:2], labels) for labels in (["good", "bad"], ["fair", "no"])] == [2, 0]
+    numbers = acex.Explainer(lambda rows: (bank(rows) == "good").astype(int), rows)
+    assert [numbers.import_answers(rows[i : i + 2], [i, i + 1]) for i in (0, 2)] == [2, 2]
 
 
 def test_outcomes_belong_to_all_rows_those_with_gaps_included() -> None:

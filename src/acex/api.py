@@ -278,8 +278,11 @@ class Explainer:
         points = self._planner.reference.points if data is None else self.space.encode(data)
         return mine(self.space, points)
 
-    def import_answers(self, rows: Rows, labels: Any) -> int:
+    def import_answers(self, rows: Rows, labels: Any, *, new_labels: bool = False) -> int:
         """How many of these rows were new, with the labels that the model itself gave them elsewhere. Free evidence.
+
+        Args:
+            new_labels: of a model with unknown labels, also accept texts that it has not given, once it has given two.
 
         Raises:
             ValueError: a row does not fit the space, or a label cannot come from the model. Nothing was recorded.
@@ -289,8 +292,11 @@ class Explainer:
         read = planner.model.read(labels, len(points))
         for answer in self.ledger.answers(self.model_id, newest=1):
             refuse_other_kind("the imported label", read, answer.label)
+        unknown = any(isinstance(label, str) and label not in planner.model.class_names for label in read)
+        new_labels |= planner.model.labels is not None or not unknown
+        n_new = self.ledger.import_answers(self.model_id, canonical(space.decode(points)), read, new_labels=new_labels)
         planner.imported += read
-        return self.ledger.import_answers(self.model_id, canonical(space.decode(points)), read, new_labels=True)
+        return n_new
 
     # -- many rows -----------------------------------------------------------------------------------------------
 

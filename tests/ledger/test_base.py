@@ -450,6 +450,18 @@ def test_labels_that_a_model_never_gave_are_not_imported_unasked(
     assert ledger.import_answers(MODEL, rows(50), strange[:1], new_labels=True) == 1
 
 
+@pytest.mark.parametrize(("known", "labels"), [([], ["Good", "bad", "good "]), (["good"], ["Good"])])
+def test_two_spellings_of_a_label_are_not_imported_unasked(
+    ledger: BaseLedger, known: list[Any], labels: list[Any]
+) -> None:
+    ledger.import_answers(MODEL, rows(*range(len(known))), known)
+    imported = rows(*range(50, 50 + len(labels)))
+    with pytest.raises(ValueError, match=r"'Good' is not a label.* Did you mean 'good"):
+        ledger.import_answers(MODEL, imported, labels)
+    assert ledger.known(MODEL, imported) == {}
+    assert ledger.import_answers(MODEL, imported, labels, new_labels=True) == len(labels)
+
+
 def test_an_import_answers_those_who_wait(ledger: BaseLedger) -> None:
     states(ledger, 1)
     ledger.import_answers(MODEL, rows(1), ["good"])

@@ -45,7 +45,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 from acex.errors import BudgetSpent
 from acex.ledger.row_keys import PlainLabel, Scores, now_text, plain_label
-from acex.values import check_count, check_positive, counted, listed
+from acex.values import check_count, check_positive, counted, did_you_mean, listed, spelling
 
 State: TypeAlias = Literal["mine", "answered", "in_flight"]
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.002, 0.25  # seconds between two looks for an answer of someone else
@@ -576,7 +576,7 @@ class BaseLedger(ABC):
         """How many rows were new, of answers that the model gave elsewhere. They cost nothing.
 
         Args:
-            new_labels: also accept labels that the model has not given so far, once it has given two.
+            new_labels: also accept other spellings, and labels not given so far, once the model has given two.
 
         Raises:
             ValueError: there are such labels. Nothing was imported.
@@ -585,11 +585,15 @@ class BaseLedger(ABC):
         if not new_labels:
             known = self._labels(model)
             measures = any(isinstance(label, float) and label % 1 for label in known)  # then any number may come
-            for label in dict.fromkeys(plain) if len(known) > 1 else ():
-                if label not in known and not (measures and isinstance(label, int | float)):
+            by_spelling = {(type(label), spelling(label)): label for label in (*plain, *known)}
+            for label in dict.fromkeys(plain):
+                other = by_spelling[type(label), spelling(label)]
+                is_known = label in known or (measures and isinstance(label, int | float))
+                if not is_known and (len(known) > 1 or other != label):
                     raise ValueError(
-                        f"{label!r} is not a label that model {model!r} has given so far; these are {listed(known)}. "
-                        f"Nothing was imported. To accept it, pass new_labels=True (--new-labels)."
+                        f"{label!r} is not a label that model {model!r} has given so far: [{listed(known)}]."
+                        f"{did_you_mean(label, {other, *known} - {label})} Nothing was imported. To accept it, pass "
+                        f"new_labels=True (--new-labels)."
                     )
         n_new = 0
         for start in range(0, len(rows), CHUNK):
