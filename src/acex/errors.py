@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from decimal import Decimal
 from importlib import import_module
 from typing import Any
 
@@ -36,10 +37,11 @@ class ModelFailed(AcexError):
     `explanation` holds what was found before, and every answer paid for; None if the first query failed.
     `answered` holds the labels of the first rows, where a model that is asked in parts got that far: they
     are paid for. Of the rows after them, the next `in_doubt` may have been charged (None: any of them may),
-    the others were not.
+    the others were not. `used` is what those in doubt have cost, where the model has `token_prices`.
     """
 
     explanation: Any = None  # an acex.Explanation, which this module cannot import
+    used: Decimal | None = None
 
     def __init__(self, message: str = "", *, answered: Sequence[Hashable] = (), in_doubt: int | None = None) -> None:
         super().__init__(message)

@@ -9,6 +9,7 @@ import os
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -330,6 +331,26 @@ def test_an_unusable_answer_counts_as_it_tells_and_a_refused_request_as_nothing(
             with pytest.raises(ModelFailed):
                 model.predict(ROWS[:1])
         assert model.spent == pytest.approx(314e-6)
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+@pytest.mark.parametrize(("body", "n"), [(REQUEST, 1), (SEVERAL, 3)])
+@pytest.mark.parametrize("timeout", [None, 60.0])
+def test_an_unusable_answer_counts_against_the_money_as_it_tells(
+    kind: str, body: Any, n: int, timeout: float | None, tmp_path: Path
+) -> None:
+    usage = {"prompt_tokens": 300, "completion_tokens": 7}
+    unusable = says(200, json.dumps(reply(None, refusal="no") | {"usage": usage}))
+    with serving(unusable, chat(chance, usage=usage)) as server:
+        ledger = MemoryLedger() if kind == "memory" else acex.Ledger(tmp_path / "l.db")
+        ledger.budget("chat", money=1.0)
+        model = asking(server.url, request=body, token_prices=(1.0, 2.0), money=1.0, timeout=30.0)
+        box = BlackBox(acex.Model(model, timeout=timeout), ledger, 1000, model_id="chat")
+        for requests in (1, 2):
+            with suppress(ModelFailed):
+                box.ask(ROWS[:n])
+            assert money_used(box) == pytest.approx(requests * 314e-6) == pytest.approx(model.spent)
+        assert len(ledger.answers("chat")) == n
 
 
 @pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": "9", "completion_tokens": 1}, {"prompt_tokens": -5}])

@@ -179,7 +179,7 @@ class BlackBox:
                             sent = k + failure.in_doubt
                         failure.answered = labels + failure.answered
                     with suppress(LedgerFailed):
-                        ledger.abandon(model, keys[start:sent])
+                        ledger.abandon(model, keys[start:sent], used=getattr(failure, "used", None))
                     raise
                 answers += ledger.record(model, keys[start:sent], new, scores=scores, used=used)
                 labels += new

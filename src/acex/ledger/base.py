@@ -512,24 +512,27 @@ class BaseLedger(ABC):
             known = {row: found.rows[row] for row in rows if row in found.rows}
             own = {row: state for row, state in known.items() if not state.answers and state.claimed_by == self._me()}
             for row, state in own.items():
-                account = found.account.charged(-1)
-                found.account = replace(account, money_used=account.money_used - state.reserved)
+                found.account = found.account.charged(-1, state.reserved)
                 found.unpay(row)
                 state.attempts -= 1
                 state.claimed_by, state.lease_ends, state.reserved = None, None, Decimal(0)
             return len(own)
 
-    def abandon(self, model: str, rows: Sequence[str] | None = None) -> int:
+    def abandon(self, model: str, rows: Sequence[str] | None = None, *, used: Decimal | None = None) -> int:
         """How many claims were ended without an answer: the next to want such a row asks it again.
 
         For requests that failed after they may have been charged. They stay counted, and a late answer is recorded.
-        All claims of the model by default.
+        All claims of the model by default. `used` is what the rows have cost together; None: all that was reserved.
         """
         with self._open(model, rows) as found:
             known = [found.rows[row] for row in (found.rows if rows is None else rows) if row in found.rows]
             claimed = [state for state in known if not state.answers and state.claimed_by is not None]
+            if claimed and used is not None:
+                freed = sum(state.reserved for state in claimed) - used
+                found.account = replace(found.account, money_used=found.account.money_used - freed)
             for state in claimed:
                 state.claimed_by = state.lease_ends = None
+                state.reserved = state.reserved if used is None else Decimal(0)
             return len(claimed)
 
     def in_flight(self, model: str, rows: Sequence[str]) -> dict[str, bool]:

@@ -260,11 +260,12 @@ class HttpModel:
         what = f"did not answer with one {what} per row: {why}. The answer: {text!r}"
         raise self._failed(what, content, in_doubt=n, answer=answer)
 
-    def _count(self, content: bytes, answer: Any) -> None:
-        """Add what a request has cost: as the answer says, otherwise the most it can cost."""
-        if self.token_prices is not None and isinstance(self._wire, Chat):
-            tokens = self._wire.tokens(answer)
-            self._meter[get_ident()] += self._highest_price(content) if tokens is None else self._price(*tokens)
+    def _count(self, content: bytes, answer: Any) -> Decimal:
+        """What a request has cost, now in `spent`: as the answer says, otherwise the most it can cost."""
+        tokens = self._wire.tokens(answer) if isinstance(self._wire, Chat) else None
+        used = self._highest_price(content) if tokens is None else self._price(*tokens)
+        self._meter[get_ident()] += used
+        return used
 
     def _post(self, content: bytes, headers: Mapping[str, str], secrets: Sequence[str], n: int) -> Reply:
         """The answer to a request with n rows; a refused request is repeated."""
@@ -292,10 +293,10 @@ class HttpModel:
 
     def _failed(self, what: str, content: bytes, *, in_doubt: int, answer: Any = None) -> ModelFailed:
         """The error of a failed request. What it may have cost is counted."""
-        if in_doubt:
-            self._count(content, answer)
         end = "It may have been charged and was not sent again." if in_doubt else "Nothing was charged."
-        return ModelFailed(f"{self.url} {what.removesuffix('.')}. {end}", in_doubt=in_doubt)
+        error = ModelFailed(f"{self.url} {what.removesuffix('.')}. {end}", in_doubt=in_doubt)
+        error.used = self._count(content, answer) if in_doubt else Decimal(0)
+        return error
 
 
 KEY_IN_URL = re.compile(r"(?:key|token|secret|password|signature|sig)$", re.IGNORECASE)  # names of parameters
