@@ -170,6 +170,9 @@ class Explainer:
         model_id = wrapped.identity(is_shared=ledger is not None)
         opened = MemoryLedger() if ledger is None else open_ledger(ledger)
         opened.register(model_id, description=wrapped.kind, features=reference.space.names)
+        if wrapped.priced is not None and opened.account(model_id).price_per_row is not None:
+            where = "token_prices of the HttpModel, price_per_row of the ledger"
+            raise ValueError(f"The price of {model_id!r} is set twice: {where}. Use one of them, or another name.")
         if wrapped.priced is not None and wrapped.priced.money is not None:
             opened.budget(model_id, money=wrapped.priced.money)
         remarks += reference.remarks

@@ -402,6 +402,22 @@ def test_money_is_a_hard_cap(kind: str, tmp_path: Path) -> None:
         box.ask(replies(1))  # known answers are free
 
 
+def test_a_price_per_row_beside_token_prices_is_refused(tmp_path: Path) -> None:
+    data = pd.concat([ROWS] * 10, ignore_index=True)
+    with serving(chat(chance)) as server, acex.Ledger(tmp_path / "l.db") as ledger:
+        model = acex.Model(asking(server.url, token_prices=(1.0, 2.0), money=1.0), name="chat")
+        acex.Explainer(model, data, ledger=ledger).explain(data.iloc[0], budget=2)
+        spent = ledger.account("chat").money_used
+        with pytest.raises(ValueError, match=r"price_per_row: .*'chat'.* token_prices"):
+            ledger.budget("chat", money=5, price_per_row=0.02)
+        assert ledger.tables.models()["spent"].tolist() == [pytest.approx(float(spent))]
+        ledger.budget("other", rows=9, price_per_row=0.02)
+        other = acex.Model(asking(server.url, token_prices=(1.0, 2.0), money=1.0), name="other")
+        with pytest.raises(ValueError, match=r"'other' is set twice: token_prices .* price_per_row"):
+            acex.Explainer(other, data, ledger=ledger)
+        assert ledger.account("other").row_budget == 9 and len(server.bodies) == 2
+
+
 def test_refused_requests_cost_nothing() -> None:
     with serving(says(503, ""), says(503, ""), chat(chance), says(401, "")) as server:
         box = priced(asking(server.url, token_prices=(1.0, 2.0), money=1.0))

@@ -341,6 +341,8 @@ class BaseLedger(ABC):
         check_count("rows", rows, least=0, optional=True)
         check_positive("money", money, zero=True, optional=True)
         with self._open(model) as found:
+            if price_per_row is not None and found.account.money_used:
+                raise ValueError(f"price_per_row: what model {model!r} has cost is counted by token_prices already.")
             price = found.account.price_per_row if price_per_row is None else float(price_per_row)
             if money is not None and price is None:
                 found.account = replace(found.account, money_budget=Decimal(str(money)))
