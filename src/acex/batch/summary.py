@@ -25,7 +25,7 @@ class Summary:
         changes: a line for each feature that has to change, most often first: in how many rows, their share of those
             found, how often up, down or to another category, and the median step up or down in standard deviations.
         not_found: the names of rows without a counterfactual, with the outcome or the error.
-        queries: rows sent to the model for all of them, in all runs. earlier: those of them that earlier runs sent.
+        queries: rows sent, or claimed by a run that was killed, for all of them. earlier: those of earlier runs.
         groups: groups of rows side by side; None without `by`.
     """
 
