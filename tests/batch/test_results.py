@@ -64,6 +64,18 @@ def test_numbers_stay_numbers_where_a_row_has_no_counterfactual() -> None:
     assert table.nlargest(1, "cost")["outcome"].tolist() == ["found"]
 
 
+def test_days_have_no_time_in_tables() -> None:
+    data = pd.DataFrame({"day": pd.date_range("2026-01-05", periods=40), "x": np.arange(40.0)})
+    data["at"], data["text"] = data["day"] + pd.to_timedelta(data["x"] % 2, "h"), data["day"].dt.strftime("%d.%m.%Y")
+    data.loc[7, "day"] = None
+    explainer = acex.Explainer(lambda rows: rows["x"] > 20, data, space=acex.Space.infer(data, missing="keep"))
+    table = explainer.explain_many(data.iloc[[6, 7, 30]], target=True, budget=8, n_jobs=1).table()
+    assert table["day before"].tolist()[::2] == ["2026-01-11", "2026-02-04"] and pd.isna(table["day before"][1])
+    assert len(table["day after"][0]) == 10 and pd.isna(table["day after"][2])
+    assert table["at before"].tolist() == ["2026-01-11 00:00:00", "2026-01-12 01:00:00", "2026-02-04 00:00:00"]
+    assert table["text before"][0] == "11.01.2026"
+
+
 def test_a_row_without_a_name_is_refused_before_anything_is_sent() -> None:
     with pytest.raises(ValueError, match=r"name of 1 is missing \(first in row 2\)"):
         explained(ROWS.set_axis(["a", "b", None, "d"]))

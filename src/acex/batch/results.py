@@ -11,9 +11,10 @@ from pandas.api import types
 
 from acex.engine.row_result import RowResult
 from acex.errors import optional
+from acex.space.kinds import Date
 from acex.space.space import Space
 from acex.spreadsheets import write_csv, write_xlsx
-from acex.values import json_value
+from acex.values import is_missing, json_value
 
 COLUMNS = ("outcome", "label_before", "label_after", "cost", "n_changes", "queries", "reused", "error")
 
@@ -26,11 +27,13 @@ def results_table(
     table |= {name: _column([getattr(result, name) for result in results]) for name in COLUMNS}
     signed = [{f: -size if way == "down" else size for f, way, size in result.ways} for result in results]
     found = [result.outcome == "found" for result in results]
-    for name, column in zip(space.names, space.columns_of(rows), strict=True):
+    for name, feature, column in zip(space.names, space.features, space.columns_of(rows), strict=True):
         if name in redact:
             continue
         before = column.tolist()
         after = [result.changes.get(name, (None, v))[1] for result, v in zip(results, before, strict=True)]
+        if isinstance(feature, Date) and feature.step == "D" and not feature.form:  # days of pandas, without 00:00:00
+            before, after = ([v if is_missing(v) else feature.written(v) for v in some] for some in (before, after))
         table[f"{name} before"] = _column(before)
         table[f"{name} after"] = _column([v if ok else None for v, ok in zip(after, found, strict=True)])
         steps = [steps.get(name, 0.0) if ok else None for steps, ok in zip(signed, found, strict=True)]
