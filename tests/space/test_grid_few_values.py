@@ -67,6 +67,44 @@ def test_ages_counts_and_small_samples_are_free(values: Any) -> None:
     assert Space.infer(pd.DataFrame({"x": values, "y": np.arange(len(values))})).feature("x").values == ()
 
 
+@pytest.mark.parametrize("form", ["", "%d.%m.%Y", "date", "Europe/Berlin"])
+def test_dates_with_few_values_take_only_dates_that_occur(form: str, tmp_path: Path) -> None:
+    rng, ends = np.random.default_rng(0), pd.date_range("2025-01-31", periods=20, freq="ME")
+    due = pd.Series(rng.choice(ends, 200))
+    limit = pd.Timestamp("2025-10-10", tz=form if "/" in form else None)
+    if "/" in form:
+        due = due.dt.tz_localize(form)
+    elif form:
+        due = due.dt.date if form == "date" else due.dt.strftime(form)
+    data = pd.DataFrame({"due": due, "paid": pd.date_range("2025-01-01", periods=200), "x": rng.normal(size=200)})
+    space = Space.infer(data)
+    assert [len(f.values) for f in space.features] == [20, 0, 0] and space.feature("due").values[1] == "2025-02-28"
+    assert Space.from_dict(space.to_dict()) == space
+    (tmp_path / "schema.toml").write_text(schema_text(space), encoding="utf-8")
+    assert with_schema(data, read_schema(tmp_path / "schema.toml"))[1].features == space.features
+
+    def late(rows: pd.DataFrame) -> Any:
+        return pd.to_datetime(rows["due"], format="%d.%m.%Y" if "%" in form else None) > limit
+
+    row = data[~late(data)].iloc[0]
+    e = acex.explain(late, row, data, target=True, budget=15)
+    assert e.outcome == "found" and set(e.trace["due"]) <= set(due) and e.remarks[0].columns == ("due",)
+    free = Space.infer(data, grid={"due": None})
+    assert not set(acex.explain(late, row, data, space=free, target=True, budget=15).trace["due"]) <= set(due)
+
+
+@pytest.mark.parametrize("values", [5, "soon", ["2025-01-31", 5], [None]])
+def test_values_of_a_date_are_dates(values: Any) -> None:
+    with pytest.raises(ValueError, match="'due': expected a date"):
+        acex.Date("due", "2025-01-01", "2026-01-01", values=values)
+
+
+def test_days_that_leave_out_few_are_free() -> None:
+    days = pd.Series(pd.date_range("2025-01-01", periods=30))
+    assert Space.infer(pd.DataFrame({"day": [*days, *days, *days, *days]})).feature("day").values == ()
+    assert Space.infer(pd.DataFrame({"day": days.repeat(6)[::6]})).feature("day").values == ()
+
+
 def test_an_answer_uses_values_that_occur_and_a_remark_says_so() -> None:
     data = laptops()
     e = acex.explain(decide, row(), data, target=True, budget=25)

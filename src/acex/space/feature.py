@@ -58,9 +58,9 @@ class Feature:
         @property
         def high(self) -> float: ...
         @property
-        def values(self) -> tuple[float, ...]: ...
+        def values(self) -> tuple[Any, ...]: ...
     else:
-        values = ()  # the only numbers that a search uses, in addition to the factual's; empty for all
+        values = ()  # the only values that a search uses, in addition to the factual's; empty for all
 
     def __post_init__(self) -> None:
         self._set(name=str(self.name), weight=plain(self.weight))

@@ -390,12 +390,15 @@ class Date(Feature):
     step: TimeUnit = field(default="D", kw_only=True)
     form: str = field(default="", kw_only=True)
     zone: str = field(default="", kw_only=True)
+    values: tuple[Any, ...] = field(default=(), kw_only=True)  # with some, a search uses only these dates
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.step not in UNITS:
             raise ValueError(f"{self.name!r}: step must be one of {', '.join(UNITS)}, got {self.step!r}.")
         self._set(first=self.text(self._parsed(self.first)), last=self.text(self._parsed(self.last)))
+        values = self.values if isinstance(self.values, (list, tuple)) else [self.values]
+        self._set(values=tuple(map(self.text, sorted({self._parsed(value) for value in values}))))
         if not self.low <= self.high:
             raise ValueError(f"{self.name!r}: expected first <= last, got {self.first} and {self.last}.")
         if max(abs(self.low), abs(self.high)) > LARGEST_EXACT_INTEGER:
@@ -449,7 +452,9 @@ class Date(Feature):
             column = column.dt.tz_convert(zone or "UTC").dt.tz_localize(None)
         moments = column.to_numpy().astype("M8[us]").astype("i8")
         step = next(unit for unit in UNITS if (moments % MICROSECONDS[unit] == 0).all())
-        return cls(name, column.min(), column.max(), step=step, form=form, zone=zone)
+        feature = cls(name, column.min(), column.max(), step=step, form=form, zone=zone)
+        few = few_values(pd.Series(moments / MICROSECONDS[step]), 1)
+        return replace(feature, values=tuple(map(feature._moment, few)))
 
     def check(self, dtype: Any) -> None:
         is_text = types.is_object_dtype(dtype) or types.is_string_dtype(dtype)

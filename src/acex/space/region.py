@@ -77,7 +77,7 @@ class Region:
         for j, feature in enumerate(space.features):
             wanted = _wanted(space.held[j], pairs.get(j), lists.get(j), factual[j])
             if feature.values and j not in lists and wanted[0] != feature.gap:
-                some = np.unique(space.held[j].nearest(feature.values))
+                some = np.unique(space.held[j].nearest(feature.exact([*feature.values])))
                 some = some[(some >= wanted[0]) & (some <= wanted[-1])]
                 if j not in pairs or (some != factual[j]).any():  # a range between two values means what lies there
                     listed |= {j}

@@ -29,7 +29,7 @@ HEADER = """\
 #   weight      relative cost of changing this column; 1 by default
 #   unit        of a number, such as "months", for sentences and reports
 #   grid        the step in which a number is moved, such as 50 or 0.001; any number without it
-#   values      the only numbers that a search uses, such as [25, 33, 50]; any within the range without it
+#   values      the only numbers or dates that a search uses, such as [25, 33, 50]; any within the range without it
 #   digits      the significant digits of a number that has no step
 #   other       the category that stands for all unknown values
 #   gaps        true: values may be missing, for a model that takes gaps; see --missing keep

@@ -367,13 +367,12 @@ class Space:
         features = list(self.features)
         steps = dict.fromkeys(range(len(self))) if grid is False else self.by_index("grid", grid)
         for j, step in steps.items():
-            if isinstance(features[j], Numeric):
-                off = {f.name: f.default for f in fields(features[j]) if f.name in ("grid", "digits", "values")}
-                features[j] = replace(features[j], **{**off, **({} if step is None else {"grid": step})})
-            elif step is not None:
+            if step is not None and not isinstance(features[j], Numeric):
                 raise ValueError(
                     f"grid[{features[j].name!r}]: only numbers have a grid, and this is {features[j].kind}."
                 )
+            off = {f.name: f.default for f in fields(features[j]) if f.name in ("grid", "digits", "values")}
+            features[j] = replace(features[j], **{**off, **({} if step is None else {"grid": step})})
         return replace(self, features=tuple(features))
 
     def widened(
