@@ -677,7 +677,7 @@ SENTENCES: list[tuple[str, str, Callable[[], Sequence[Any]]]] = [
     ("docs/method.md", "{:.0f} kB of plain arrays", lambda: [WEIGHTS.stat().st_size / 1000]),
     (
         "docs/ranges.md",
-        "asked for {:.0f} rows each (median), and what it gave costs {:.1f} to {:.1f} times",
+        "queried {:.0f} rows for each (median). Its counterfactuals cost {:.1f} to {:.1f} times",
         lambda: (lines("ranges").query("method == 'dice'")["queries"].median(), dice("min"), dice("max")),
     ),
     (
