@@ -682,7 +682,7 @@ SENTENCES: list[tuple[str, str, Callable[[], Sequence[Any]]]] = [
     ),
     (
         "docs/readings.md",
-        "it reports {}, {}, {} and {} where it asks {}, {}, {} and {}.",
+        "breast it reports {}, {}, {} and {}, but it sends {}, {}, {} and {}.",
         lambda: [
             authors(name, column)
             for column in ("reported", "asked")
