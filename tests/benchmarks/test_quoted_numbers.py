@@ -551,9 +551,9 @@ SENTENCES: list[tuple[str, str, Callable[[], Sequence[Any]]]] = [
     ),
     (
         "docs/benchmark.md",
-        "behind acex with outcomes, which knows more, on {} tasks with 30 queries and on {} with 60 where plausible "
-        "hits count, and behind the other methods on {}. With a budget of 150 acex is ahead of itself with 60 on {} "
-        "tasks after 60 queries, because the smaller budget keeps some for checks.",
+        "behind acex with outcomes, which has more information, on {} tasks with 30 queries and on {} with 60 where "
+        "plausible hits count, and behind the other methods on {}. After 60 queries, acex with a budget of 150 is ahead "
+        "of acex with a budget of 60 on {} tasks, because the smaller budget reserves some queries for checks.",
         lambda: (
             n_behind("acex with outcomes", 30),
             n_behind("acex with outcomes", 60),
