@@ -1,6 +1,6 @@
-"""A controller that fails its limits: which is the nearest one that passes? Each trial costs an hour of the plant.
+"""A controller that violates its limits: what is the nearest one that passes? Each trial costs an hour of plant time.
 
-Run it as a script, or cell by cell in an editor that knows `# %%`. Your own plant goes where `passes` is: a function
+Run it as a script, or cell by cell in an editor that knows `# %%`. Replace `passes` by your own plant: a function
 from rows of settings to labels. It may be a simulator, a test bench or the plant itself; acex sees pass or fail only.
 """
 
@@ -36,12 +36,12 @@ explainer.import_answers(tried, verdicts)
 e = explainer.explain(start, target="pass", budget=40)
 print(e)
 
-# %% The cheapest one sits at the edge. With a margin its surroundings should pass too; here, under other noise.
+# %% The cheapest one is close to the limits. With a margin, its neighbours should pass too; here, under other noise.
 robust = explainer.explain(start, target="pass", budget=40, strategy=acex.Feasible(margin=0.7))
 for name, found in (("cheapest", e), ("with a margin", robust)):
     passed = [response(found.counterfactual.to_numpy(), noise=k).passes for k in range(10)]
     print(f"{name}: cost {found.cost:.1f}, passes under {sum(passed)} of 10 noises")
 
-# %% What changed, and what each trial brought.
+# %% What changed, and the result of each trial.
 e.plot().savefig("acex-example-control.png")
 print("acex-example-control.png")

@@ -1,4 +1,4 @@
-"""A language model as a classifier: which words of a short record make a rubric-grader say "fail"?
+"""A language model as a classifier: which words of a short record make a rubric grader answer "fail"?
 
 The grader is a stub on this machine that speaks the form of chat completions; put a real address, model and key in its
 place. Run it as a script, or cell by cell in an editor that knows `# %%`.
@@ -42,7 +42,7 @@ class Grader(BaseHTTPRequestHandler):
         self.wfile.write(reply)
 
     def log_message(self, *args):
-        """Nothing: what was spent says enough."""
+        """Logs nothing: the amount spent is enough."""
 
 
 server = ThreadingHTTPServer(("127.0.0.1", 0), Grader)
@@ -61,8 +61,8 @@ replies = pd.DataFrame(
 )
 reply = pd.Series({"greeting": "hey you", "answer": "see the manual", "closing": "none", "sentences": 10})
 
-# %% The grader as acex sees it: a prompt with a place for the record, the labels it may give, prices and a cap.
-os.environ["GRADER_KEY"] = "Bearer 0123456789"  # normally set outside of the program
+# %% The grader as acex sees it: a prompt with a placeholder for the record, the possible labels, prices and a cap.
+os.environ["GRADER_KEY"] = "Bearer 0123456789"  # normally set outside the program
 grader = acex.HttpModel(
     url,
     protocol="chat",
@@ -77,17 +77,17 @@ grader = acex.HttpModel(
     },
     classes=["pass", "fail"],
     headers_from_env={"Authorization": "GRADER_KEY"},
-    token_prices=(0.15, 0.60),  # a million tokens read, a million written
+    token_prices=(0.15, 0.60),  # per million tokens of input, of output
     money=0.01,
 )
 
-# %% What would have made it pass? The model reads the number of sentences too, but only words may change here.
+# %% What would have made it pass? The model also reads the number of sentences, but only words may change here.
 e = acex.explain(grader, reply, replies, target="pass", freeze=["sentences"], count=2, budget=25)
 print(e, "\n")
 print(e.counterfactuals.to_string(index=False), "\n")
 print(*e.sentences(), sep="\n")
 
-# %% What it cost, and a page to show around.
+# %% What it cost, and a report to share.
 print(f"\n{e.n_queries} replies graded for {grader.spent:.6f}.")
 e.to_html("acex-example-grader.html")
 print("Saved acex-example-grader.html.")

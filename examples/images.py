@@ -1,4 +1,4 @@
-"""Pictures: which pixels make an 8 a 9, for a classifier of scikit-learn's small digits?
+"""Pictures: which pixels turn an 8 into a 9, for a classifier of scikit-learn's small digits?
 
 Run it as a script, or cell by cell in an editor that knows `# %%`.
 """
@@ -6,7 +6,7 @@ Run it as a script, or cell by cell in an editor that knows `# %%`.
 # %% A classifier of pictures of 8 by 8 pixels. A row has 64 features, pixels from 0 to 16.
 import matplotlib
 
-matplotlib.use("Agg")  # a picture in a file, no window
+matplotlib.use("Agg")  # write to a file, open no window
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,7 +22,7 @@ space = acex.Space([acex.Integer(name, 0, 16) for name in pixels])  # also pixel
 model = SVC().fit(pixels, digits)
 eights = pixels[model.predict(pixels) == 8]
 
-# %% beta=0: the distance alone counts, not how many pixels change. What was asked for the first helps the others.
+# %% beta=0: only the distance counts, not how many pixels change. The answers for the first picture help the others.
 explainer = acex.Explainer(model, pixels, outcomes=digits, space=space)
 explanations = [
     explainer.explain(row, target=9, budget=40, cost=acex.Cost(beta=0.0))

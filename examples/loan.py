@@ -1,9 +1,9 @@
-"""A loan with features of every kind: what can this applicant do, and what else could they do?
+"""A loan with features of every kind: what could this applicant change, and what are the alternatives?
 
 Run it as a script, or cell by cell in an editor that knows `# %%`.
 """
 
-# %% A model that decides about loans. acex will see its labels only.
+# %% A model that decides about loans. acex sees only its labels.
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
@@ -19,16 +19,16 @@ model = make_pipeline(encoder, RandomForestClassifier(100, random_state=0)).fit(
 applicant = loans.rows[model.predict(loans.rows) == "rejected"].iloc[12]
 print(applicant.to_string(), "\n")
 
-# %% What acex takes the columns for: numbers, whole numbers, an order, names.
+# %% The kinds that acex infers for the columns: continuous, integer, ordinal, nominal.
 for feature in acex.Space.infer(loans.rows).features:
     print(f"{type(feature).__name__:12}{feature.name}")
 
-# %% Without any rule: the cheapest change, whether or not anybody can make it.
+# %% Without constraints: the cheapest change, whether or not anybody can make it.
 explainer = acex.Explainer(model, loans.rows, outcomes=loans.outcomes)
 print("\nAnything goes:")
 print(explainer.explain(applicant, target="approved", budget=25))
 
-# %% With what everybody knows about applicants, and two alternatives to the first answer.
+# %% With common-sense constraints, and two alternatives to the first answer.
 limits = {
     "freeze": ["age", "education", "purpose", "employment_years"],
     "directions": {"debt_ratio": "decrease", "loan_amount": "decrease", "credit_score": "increase"},
@@ -39,7 +39,7 @@ e = explainer.explain(applicant, target="approved", budget=50, count=3, **limits
 print("\nWhat this applicant can do:")
 print(e)
 
-# %% The same a little further from the edge: it should survive a small error in the numbers.
+# %% The same, a little further from the decision boundary: it should survive a small error in the numbers.
 robust = explainer.explain(applicant, target="approved", budget=30, **limits, strategy=acex.Feasible(margin=0.7))
 print("\nOn the safe side:")
 print(robust)

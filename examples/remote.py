@@ -1,9 +1,9 @@
-"""A model that somebody else runs and charges for: a ledger, a process that is killed, and what it costs to go on.
+"""A model that somebody else runs and charges for: a ledger, a process that is killed, and the cost of resuming.
 
 Run it as a script, or cell by cell in an editor that knows `# %%`.
 """
 
-# %% Somebody else's model: an HTTP server that writes down every row it has answered, and sends a bill.
+# %% Somebody else's model: an HTTP server that logs every row it has answered, for the bill.
 import json
 import subprocess
 import sys
@@ -20,7 +20,7 @@ bill = []
 
 
 class Bank(BaseHTTPRequestHandler):
-    """Approves who scores enough, and takes its time."""
+    """Approves applicants with a sufficient score, slowly."""
 
     def do_POST(self):
         records = json.loads(self.rfile.read(int(self.headers["content-length"])))["instances"]
@@ -34,7 +34,7 @@ class Bank(BaseHTTPRequestHandler):
         self.wfile.write(answer)
 
     def log_message(self, *args):
-        """Nothing: the bill says enough."""
+        """Logs nothing: the bill is enough."""
 
 
 server = ThreadingHTTPServer(("127.0.0.1", 0), Bank)
@@ -56,7 +56,7 @@ folder = TemporaryDirectory()
 ledger = str(Path(folder.name) / "answers.db")
 command = [sys.executable, "-c", PROGRAM, url, ledger]
 
-# %% It is killed in the middle, without a chance to tidy up.
+# %% It is killed in the middle, without a chance to clean up.
 process = subprocess.Popen(command)
 while len(bill) < 12:
     time.sleep(0.005)
@@ -65,12 +65,12 @@ process.wait()
 paid_before = len(bill)
 print(f"Killed after {paid_before} rows.\n")
 
-# %% The same program again: it goes on where it was. Only a row that was in flight may be sent twice.
+# %% The same program again: it resumes where it stopped. Only a row that was in flight may be sent twice.
 subprocess.run(command, check=True)
 twice = len(bill) - len(set(bill))
 print(f"\nThe bank's bill: {len(bill)} rows, {len(bill) * PRICE:.2f} in all; sent twice: {twice}.")
 
-# %% And once more: everything is known.
+# %% And once more: all answers are in the ledger.
 subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 print(f"After a third run: {len(bill)} rows.")
 
