@@ -552,8 +552,8 @@ SENTENCES: list[tuple[str, str, Callable[[], Sequence[Any]]]] = [
     (
         "docs/benchmark.md",
         "behind acex with outcomes, which has more information, on {} tasks with 30 queries and on {} with 60 where "
-        "plausible hits count, and behind the other methods on {}. After 60 queries, acex with a budget of 150 is ahead "
-        "of acex with a budget of 60 on {} tasks, because the smaller budget reserves some queries for checks.",
+        "plausible hits count, and behind the other methods on {}. After 60 queries, acex with a budget of 150 is "
+        "ahead of acex with a budget of 60 on {} tasks, because the smaller budget reserves some queries for checks.",
         lambda: (
             n_behind("acex with outcomes", 30),
             n_behind("acex with outcomes", 60),
@@ -570,19 +570,19 @@ SENTENCES: list[tuple[str, str, Callable[[], Sequence[Any]]]] = [
     ("docs/benchmark.md", "over the first {} rows of each data set", lambda: [len(shared_rows())]),
     (
         "docs/benchmark.md",
-        "within a fifth of the paper's but for {}. `feasible` asks fewer in {} of 16 of these lines.",
+        "within a fifth of the paper's but for {}. `feasible` uses fewer in {} of 16 of these lines.",
         lambda: fixed_queries(),
     ),
     ("docs/benchmark.md", "test, with {} seeds or more where the paper has 100", lambda: [fixed_seeds()]),
     (
         "docs/benchmark.md",
-        "the best score on {} of eight data sets. It asks {:.0%} fewer queries than `penalty` (95% interval {:.0%} to "
+        "the best score on {} of eight data sets. It uses {:.0%} fewer queries than `penalty` (95% interval {:.0%} to "
         "{:.0%}), and the sum of its costs is {:.0%} lower ({:.0%} to {:.0%}), without kc2 {:.0%} ({:.0%} to {:.0%})",
         lambda: (best_scores("feasible", OF_THE_PAPER), *saved(*QUERIES), *saved(*COST), *saved(*COST, "kc2")),
     ),
     (
         "docs/benchmark.md",
-        "on kc2 it asks {:.0%} more for {:.0%} lower cost",
+        "on kc2 it uses {:.0%} more for {:.0%} lower cost",
         lambda: (ratio(*QUERIES, "kc2") - 1, 1 - ratio(*COST, "kc2")),
     ),
     (
@@ -632,7 +632,7 @@ SENTENCES: list[tuple[str, str, Callable[[], Sequence[Any]]]] = [
     ),
     (
         "docs/benchmark.md",
-        "with 175 generations `moc` asks {} queries by construction",
+        "with 175 generations `moc` makes {} queries by construction",
         lambda: mixed().query("method == 'moc'")["queries"].unique().tolist(),
     ),
     ("docs/benchmark.md", "costs more: J {:.0f} against {:.0f}", lambda: (made(), image("penalty"))),
