@@ -77,14 +77,14 @@ def explain(
         data: known rows of the domain. Scales, plausibility and candidates come from it.
         outcomes: known true outcomes of `data`, one per row, as the model labels them. They are hints where to look
             first, not answers of the model.
-        target: the label wanted, or a list of labels; by default any other than the one x has. For a number,
+        target: the wanted label, or a list of labels; by default any other than the one x has. For a number,
             `acex.AtLeast(...)`, `acex.AtMost(...)`, `acex.Between(...)` or `acex.Relative(...)`.
-        budget: how many rows may be sent to the model, the first one (x itself) included. A hard cap.
+        budget: how many rows may be sent to the model, including the first one (x itself). A hard cap.
         time_limit: seconds after which the search ends with what it has found.
-        count: how many counterfactuals; each has a change that the others do not have.
+        count: how many counterfactuals; each changes a feature that the others do not change.
         freeze: features that must not change.
         ranges: (low, high) by feature.
-        values: a list of allowed values by feature; [None] for no value.
+        values: a list of allowed values by feature; [None] for a missing value.
         directions: "increase" or "decrease" for features that may only increase or only decrease.
         rules: what must hold in every row sent after x: texts such as "duration <= 84 - age", or functions from rows
             to one True or False per row.
@@ -96,7 +96,7 @@ def explain(
         plausibility: how much a counterfactual must look like data, a kind such as "lof"; None for not at all.
         space: what each feature can hold; by default `acex.Space.infer(data)`.
         strategy: "feasible"; "penalty", which is ACE with repairs; or `acex.Feasible(...)`, `acex.Penalty(...)`.
-        queries_per_round: rows that are sent together, where waiting costs more than a few additional queries.
+        queries_per_round: rows that are sent together, if waiting costs more than a few additional queries.
         ledger: where answers are recorded so that none is paid for twice: a path, a URL of PostgreSQL, an
             `acex.Ledger`, or None for the memory of this process. An interrupted explanation continues from there.
         seed: the same seed and answers give the same queries.
@@ -107,7 +107,7 @@ def explain(
         The explanation. `e.counterfactual` is the changed row; `print(e)` shows the changes.
 
     Raises:
-        ValueError, TypeError: something given is wrong; nothing was sent.
+        ValueError, TypeError: an argument is wrong; nothing was sent.
         ModelFailed, LedgerFailed: the explanation so far is the error's `explanation`.
 
     Example:
@@ -139,7 +139,7 @@ class Explainer:
     is free in the next. The arguments are those of `acex.explain`.
 
     Args:
-        share_answers: use what the model answered for other explanations; it costs nothing.
+        share_answers: use the model's answers from other explanations; they cost nothing.
     """
 
     @suggests_names
@@ -246,7 +246,7 @@ class Explainer:
 
     @suggests_names
     def search(self, x: Rows, **options: Unpack[RowOptions]) -> Session:
-        """The queries of an explanation, step by step, or for code that asks the model itself.
+        """The queries of an explanation, step by step, or for code that queries the model itself.
 
         `for step in explainer.search(x)` queries the model; `ask` returns rows and `tell` takes their labels. Its
         `plan` is what the explanation would be; nothing is sent or recorded before the first query.
@@ -282,7 +282,7 @@ class Explainer:
         return mine(self.space, points)
 
     def import_answers(self, rows: Rows, labels: Any, *, new_labels: bool = False) -> int:
-        """How many of these rows were new, with the labels that the model itself gave them elsewhere. Free evidence.
+        """Records labels that the model itself gave elsewhere, as free evidence; returns how many rows were new.
 
         Args:
             new_labels: of a model with unknown labels, also accept texts that it has not given, once it has given two.
@@ -314,14 +314,14 @@ class Explainer:
         progress: bool | None = None,
         **options: Unpack[RowOptions],
     ) -> Explanations:
-        """The explanations of many rows, which learn from each other; the work is done as they are read.
+        """The explanations of many rows, which share their answers; each is computed when it is read.
 
         Args:
             X: the rows: a DataFrame, a 2-D array or a list of mappings.
             budget_total: how many rows may be sent to the model for all of them together, in this run and those that
                 it continues. A hard cap, shared equally.
-            n_jobs: processes on this machine; -1 for one per core, 1 for this process alone.
-            executor: who does the work instead, such as `acex.DaskExecutor("tcp://host:8786")`.
+            n_jobs: processes on this machine; -1 for one per core, 1 for this process only.
+            executor: what runs the work instead, such as `acex.DaskExecutor("tcp://host:8786")`.
             progress: a progress bar on stderr; by default when that is a terminal.
             options: those of `acex.explain` about one row, from `target` to `seed`, the same for all rows.
 

@@ -1,4 +1,4 @@
-"""Events a caller plans for. Wrong values raise the built-in exceptions instead."""
+"""Exceptions that a caller should plan for. Wrong values raise the built-in exceptions instead."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class AcexError(Exception):
-    """The family: `except acex.AcexError` catches every event below."""
+    """Base class: `except acex.AcexError` catches every exception below."""
 
 
 class BudgetSpent(AcexError):
@@ -19,7 +19,7 @@ class BudgetSpent(AcexError):
 class LedgerFailed(AcexError):
     """The ledger cannot be opened, read or written; the message says why and what to do.
 
-    `answers` holds, by row, the labels that were paid for and could not be written down.
+    `answers` holds, by row, the labels that were paid for and could not be written.
     """
 
     def __init__(self, message: str) -> None:
@@ -28,14 +28,14 @@ class LedgerFailed(AcexError):
 
 
 class OutOfStep(LedgerFailed):
-    """At this place the same explanation has asked another row: it runs elsewhere too, and is ahead."""
+    """At this step the same explanation has sent another row: it also runs elsewhere, and is ahead."""
 
 
 class ModelFailed(AcexError):
-    """The model raised, or answered something that is not one label a row.
+    """The model raised an exception, or did not return one label per row.
 
     `explanation` holds what was found before, and every answer paid for; None if the first query failed.
-    `answered` holds the labels of the first rows, where a model that is asked in parts got that far: they
+    `answered` holds the labels of the first rows, if a model that is queried in parts got that far: they
     are paid for. Of the rows after them, the next `in_doubt` may have been charged (None: any of them may),
     the others were not. `used` is what those in doubt have cost, where the model has `token_prices`.
     """
@@ -58,7 +58,7 @@ class NoCounterfactual(AcexError):
 
 
 class ExecutorFailed(AcexError):
-    """The workers cannot do the work: none answers, they have another acex, or their scheduler is gone."""
+    """The workers cannot do the work: none answers, they have another version of acex, or their scheduler is gone."""
 
 
 class MissingExtra(AcexError, ImportError):

@@ -171,16 +171,16 @@ class Options:
         None,
         WANTED,
         "--target LABEL",
-        "Label or labels wanted (default: any other), or a range of numbers.",
+        "Wanted label or labels (default: any other), or a range of numbers.",
     )
     budget: int = _option(
-        _count(2), "count", 60, WANTED, "--budget N", "Most rows to send to the model, the row itself included."
+        _count(2), "count", 60, WANTED, "--budget N", "Maximum number of rows to send, including the row itself."
     )
     time_limit: float | None = _option(
-        _seconds, "number", None, WANTED, "--time-limit SECONDS", "Send nothing after so many seconds.", decides=False
+        _seconds, "number", None, WANTED, "--time-limit SECONDS", "Send no more rows after this time.", decides=False
     )
     count: int = _option(
-        _count(1), "count", 1, WANTED, "--count N", "How many counterfactuals; each changes something else."
+        _count(1), "count", 1, WANTED, "--count N", "Number of counterfactuals; each changes something else."
     )
     freeze: tuple[str | int, ...] = _option(
         _columns, "columns", (), ALLOWED, "--freeze COLUMNS", "Columns that must not change.", recorded=False
@@ -195,10 +195,10 @@ class Options:
         _by_column, "by column", None, ALLOWED, "", "'increase' or 'decrease' for a column.", recorded=False
     )
     rules: tuple[str | RuleFunction, ...] = _option(
-        _rules, "texts", (), ALLOWED, "--rule RULE", "Rule that holds in every row sent: 'duration <= 84 - age'."
+        _rules, "texts", (), ALLOWED, "--rule RULE", "Rule that every row sent must satisfy: 'duration <= 84 - age'."
     )
     max_changes: int | None = _option(
-        _count(1, optional=True), "count", None, ALLOWED, "--max-changes N", "Most columns that may change."
+        _count(1, optional=True), "count", None, ALLOWED, "--max-changes N", "Maximum number of changed columns."
     )
     prefer: Preference | None = _option(
         _preference, "text", None, ALLOWED, "--prefer realistic|short", "Which answer comes first if both are offered."
@@ -210,7 +210,7 @@ class Options:
         _strategy, "text", "feasible", SEARCH, "--strategy NAME", "'feasible', or 'penalty' (ACE with repairs)."
     )
     queries_per_round: int = _option(
-        _count(1), "count", 1, SEARCH, "--queries-per-round N", "Rows that are sent together."
+        _count(1), "count", 1, SEARCH, "--queries-per-round N", "Number of rows to send together."
     )
     seed: int = _option(_count(0), "count", 0, SEARCH, "--seed N", "Use another seed to start over.")
 
@@ -269,7 +269,7 @@ def _limit(value: Any) -> Any:
 
 _EFFORT = "'settle' stops when further queries are unlikely to pay off; 'spend' uses the whole budget."
 _TOLERANCE = "Stop when the chance that ten more queries save 5% is smaller than this."
-_MARGIN = "Estimated share of hits among rows close to a counterfactual, such as 0.7."
+_MARGIN = "Required share of hits, as estimated, among rows close to a counterfactual, such as 0.7."
 _VERSION = "Version of the model; each version has its own answers."
 _NOISE = "Share of wrong answers of a model that contradicts itself, or 'auto'."
 _OUTCOMES = "True outcomes of the data, where known: hints, not answers of the model."
@@ -288,16 +288,16 @@ NESTED = (
     Declaration("class_names", "texts", None, MODEL, "--class-name LABEL=NAME", "Display name of a label.", "model"),
     Declaration("scores", "switch", False, MODEL, "--scores", "The model gives probabilities; use them.", "model"),
     Declaration("noise", "text", 0, MODEL, "--noise SHARE|auto", _NOISE, "model"),
-    Declaration("confirm", "count", 3, MODEL, "--confirm N", "With noise: votes by which the answer leads.", "model"),
-    Declaration("timeout", "number", None, MODEL, "--timeout SECONDS", "Limit for one request.", "model", False),
+    Declaration("confirm", "count", 3, MODEL, "--confirm N", "With noise: required lead in votes.", "model"),
+    Declaration("timeout", "number", None, MODEL, "--timeout SECONDS", "Time limit for one request.", "model", False),
     Declaration("outcomes", "text", None, DATA, "--outcomes COLUMN", _OUTCOMES, "data"),
     Declaration("plausibility", "text", "joint", DATA, "--plausibility KIND", _PLAUSIBLE, "data"),
-    Declaration("grid", "by column", None, DATA, "--grid COLUMN=STEP", "Step of a number, or off.", "data"),
-    Declaration("missing", "text", "drop", DATA, "--missing drop|keep", "Rows with missing values.", "data"),
-    Declaration("other", "by column", None, DATA, "--other COLUMN=CATEGORY", "Stands for unknown categories.", "data"),
+    Declaration("grid", "by column", None, DATA, "--grid COLUMN=STEP", "Unit of a number's changes, or off.", "data"),
+    Declaration("missing", "text", "drop", DATA, "--missing drop|keep", "Drop or keep rows with missing data.", "data"),
+    Declaration("other", "by column", None, DATA, "--other COLUMN=CATEGORY", "Category for unknown values.", "data"),
     Declaration("relations", "switch", True, DATA, "--no-relations", "Keep relations such as total == a + b.", "data"),
     Declaration(
-        "share_answers", "switch", True, ANSWERS, "--no-share-answers", "Use the model's other answers.", "data"
+        "share_answers", "switch", True, ANSWERS, "--no-share-answers", "Use answers from other explanations.", "data"
     ),
     Declaration("ledger", "text", None, ANSWERS, "--ledger FILE|URL", "Where answers are recorded.", "data", False),
 )

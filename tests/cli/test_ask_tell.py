@@ -440,7 +440,7 @@ def test_the_budget_that_is_shown_is_the_latest() -> None:
     assert "budget 1 of 9;" in tell(fill_in())
     run(*ASK, "--budget", "12", "--out", "todo.csv")
     assert "budget 4 of 12;" in tell(fill_in())
-    assert "4 rows were asked before" in run(*ASK, "--budget", "3").stderr
+    assert "4 rows were sent out before" in run(*ASK, "--budget", "3").stderr
 
 
 # -- replicates: a laboratory whose results vary ---------------------------------------------------------------------

@@ -29,7 +29,7 @@ def test_each_declared_option_is_a_flag_in_the_panel_of_its_group(name: str) -> 
 def test_help_shows_the_panels() -> None:
     shown = run("explain", "--help").stdout
     assert all(f"─ {group} ─" in shown for group in (*GROUPS, "The data and the row", "What is written"))
-    assert "Do not use the model's other answers." in " ".join(shown.replace("│", " ").split())
+    assert "Do not use answers from other explanations." in " ".join(shown.replace("│", " ").split())
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def test_odds_of_numbers_are_within_the_width_for_hits_alone(low: float, w: floa
         (lambda: Target.of({"near": 3}), "target must have one of 'between'"),
         (lambda: Target.of({"between": 3}), "between cannot be 3"),
         (lambda: Target.of({"at_least": [1, 2]}), "least must be a finite number"),
-        (lambda: AtLeast(1).refuse_foreign(["a", "b"]), r"gives the labels \['a', 'b'\]. .*label='a'"),
+        (lambda: AtLeast(1).refuse_foreign(["a", "b"]), r"returns labels \['a', 'b'\]. .*label='a'"),
         (lambda: AtLeast(1, label="c").refuse_foreign(["a", "b"]), "'c' is not a label of the model"),
         (lambda: AtLeast(1).value("a", None), "'a'"),
         (lambda: AtLeast(1).value(True, None), "True"),

@@ -83,7 +83,7 @@ def test_what_is_met_already_costs_one_query() -> None:
         (rent, {"target": acex.AtLeast(0.8, label="dear")}, "scores"),
         (rent, {"scores": True}, "label="),
         (rent, {"outcomes": ["a"] * len(DATA)}, "outcomes"),
-        (LogisticRegression().fit(DATA, RENT > 700), {}, "a number is wanted, and the model gives the labels"),
+        (LogisticRegression().fit(DATA, RENT > 700), {}, "expected a number, but the model returns labels"),
     ],
 )
 def test_what_no_query_could_mend_is_said_and_no_wrong_answer_is_written_down(

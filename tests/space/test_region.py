@@ -143,7 +143,7 @@ def test_ranges_that_make_no_sense_are_refused(ranges: Any, message: str) -> Non
         ({"age": ["old"]}, r"values\['age'\]: .* got 'old'"),
         ({"age": [20, 30.5]}, r"values\['age'\]: .*30.5 is not a whole number"),
         ({"age": [20, 300]}, r"values\['age'\]: 300 does not fit"),
-        ({"age": [None]}, r"values\['age'\]: .* no gaps"),
+        ({"age": [None]}, r"values\['age'\]: .* cannot be missing"),
         ({"shoe": [44]}, "'shoe' is not a feature"),
     ],
 )

@@ -90,7 +90,7 @@ def test_a_rule_says_what_its_text_says(text: str, python: str) -> None:
         ("(a < 3", "never closed", 0),
         ("if a < 3", "expected 'then' after the condition", 8),
         ("a < 3 b", "invalid syntax", 6),
-        ("3 < 4", "no column is in this comparison", 0),
+        ("3 < 4", "this comparison contains no column", 0),
         ("'abc < 3", "this quote does not end", 0),
         ("a in ()", "expected at least one value", 5),
         ("3a < b", "is unexpected here", 0),

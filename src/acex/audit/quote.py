@@ -56,7 +56,7 @@ class Quote:
         parts.append(f"At most {self._priced(self.most_queries)}.")
         if self.beyond_budget:
             wanted = self._priced(self.most_queries + self.beyond_budget)
-            parts.append(f"The model's budget in the ledger allows no more; {wanted} may be needed.")
+            parts.append(f"The model's budget in the ledger allows no more rows; {wanted} may be needed.")
         if self.expected_queries is None:
             parts.append("The likely number is unknown: too few explanations of this model have ended.")
         else:

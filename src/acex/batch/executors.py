@@ -141,7 +141,7 @@ class DaskExecutor:
 
     Args:
         client_or_address: a `distributed.Client`, or the address of a scheduler: "tcp://host:8786" or "dask://host:8786".
-        timeout: seconds for the scheduler and the workers to answer at the beginning.
+        timeout: seconds to wait for the scheduler and the workers at the start.
     """
 
     def __init__(self, client_or_address: Client | str, *, timeout: float = TIMEOUT) -> None:

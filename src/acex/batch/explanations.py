@@ -272,7 +272,7 @@ class Explanations(Sequence[Explanation]):
         )
 
     def common_changes(self, *, budget: int = 200, count: int = 3) -> CommonChanges:
-        """A few changes that turn many of the rows, each tried on rows by real queries.
+        """A few changes that flip the decision for many of the rows, each tried with real queries.
 
         Args:
             budget: how many rows may be sent to the model for this. A hard cap.

@@ -65,7 +65,7 @@ def ask(
         session.begin([] if name is None else [name], prepared.model.to_labels(outcomes))
         _mention_earlier_search(book, session)
         if (asked := session.box.paid) > session.plan.budget:
-            say(f"--budget {session.plan.budget}: {asked} rows were asked before; no more are asked.")
+            say(f"--budget {session.plan.budget}: {asked} rows were sent out before; no more will be.")
         rows = session.ask()
         state = _state(book, session.identity)
         if rows is None:
@@ -184,7 +184,7 @@ def tell(
         try:
             labels, asked = _matched(book, filled, corrects=correct)
             if unknown := [line[KEY] for number, line in filled.items() if number not in asked]:
-                raise ValueError(f"{listed(unknown, most=3)} in {KEY} was not asked by this ledger")
+                raise ValueError(f"{listed(unknown, most=3)} in {KEY} is not a row of this ledger")
             before = {n: a.answer.label for n, a in asked.items() if a.answer is not None}
             other = [n for n, label in before.items() if label != labels[n]]
             models = dict.fromkeys(a.model for a in asked.values())

@@ -124,7 +124,7 @@ class Case:
         str | None,
         typer.Option(
             metavar="RANGE",
-            help='Range wanted, of a regressor: "100..120", "0.8..", "+10%"; with --target and --scores, of the '
+            help='Target range of a regressor: "100..120", "0.8..", "+10%"; with --target and --scores, of the '
             "probability of that label.",
             rich_help_panel=WANTED,
         ),

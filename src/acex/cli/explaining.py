@@ -157,14 +157,14 @@ def _print_plan(case: Case, prepared: Prepared, price: float | None, as_json: bo
     if priced.ended:
         out.print("It was explained before: the ledger has the answers.")
     if priced.beyond_budget:
-        out.print("The model's budget in the ledger allows no more; see acex ledger budget.")
+        out.print("The model's budget in the ledger allows no more rows; see acex ledger budget.")
 
 
 def subsets(
     case: Case,
     black_box: ModelFlags,
-    max_features: Annotated[int, typer.Option(min=1, max=3, help="How many features may change together.")] = 2,
-    queries_each: Annotated[int, typer.Option(min=2, help="Most rows to send for one set of features.")] = 6,
+    max_features: Annotated[int, typer.Option(min=1, max=3, help="Maximum number of features per set.")] = 2,
+    queries_each: Annotated[int, typer.Option(min=2, help="Maximum number of rows to send per set.")] = 6,
     out: Annotated[Path | None, file_to_write("Write the result here.", ".html", ".json")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -201,7 +201,7 @@ def batch(
     black_box: ModelFlags,
     output: OutputFlags,
     budget_total: Annotated[
-        int | None, typer.Option(min=1, help="Most rows to send for all of them together, in all runs.")
+        int | None, typer.Option(min=1, help="Maximum number of rows to send for the whole batch, in all runs.")
     ] = None,
     money: Annotated[
         float | None, typer.Option(min=0, help="The same in money; needs --price-per-row, or a price in the ledger.")
@@ -219,7 +219,7 @@ def batch(
     common_changes: Annotated[
         int | None,
         typer.Option(
-            min=2, metavar="N", help="Look for changes that change the decision of many rows, with N more queries."
+            min=2, metavar="N", help="Look for changes that flip the decision for many rows, with N more queries."
         ),
     ] = None,
     price_per_row: Price = None,
@@ -228,7 +228,7 @@ def batch(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Explain many rows, which learn from each other.
+    """Explain many rows, which share their answers.
 
     Example: acex batch loans.csv --model bank:decide --drop id --outcomes decision
     --where "decision == 'rejected' and id < 20" --target approved --budget 8

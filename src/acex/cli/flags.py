@@ -150,7 +150,7 @@ def allowed_values(feature: Feature, text: str) -> list[Any]:
 
     words = text.split("|")
     if MISSING in words and not feature.gaps and MISSING not in getattr(feature, "categories", ()):
-        raise ValueError("no value may be missing here; for a model that takes missing values, use --missing keep.")
+        raise ValueError("no value may be missing here; for a model that accepts missing values, use --missing keep.")
     try:
         return [None if word == MISSING and feature.gaps else feature.value_in(word) for word in words]
     except ValueError as error:

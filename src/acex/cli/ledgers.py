@@ -25,12 +25,12 @@ KEY = "acex_id"  # the column that names a row of the ledger in files
 # What `acex ledger export` adds to the features; to names that a feature has, it adds acex_.
 EXPORTED = ("sequence", "label", "scores", "purpose", "explanation_id", "attempts", "answered_at", KEY)
 LARGEST = 2**63 - 1  # the largest integer that a database stores
-ledger = typer.Typer(help="Show what was asked, answered and paid; limit it.\n\nExample: acex ledger show loans.db")
+ledger = typer.Typer(help="Show what was sent, answered and paid; set limits.\n\nExample: acex ledger show loans.db")
 
 Where = Annotated[str, typer.Argument(metavar="LEDGER", help="An SQLite file, or the URL of a PostgreSQL server.")]
 ModelName = Annotated[
     str | None,
-    typer.Option("--model-name", help="The model's name, or how it begins; needed if the ledger has several."),
+    typer.Option("--model-name", help="The model's name or a prefix of it; needed if the ledger has several."),
 ]
 
 
@@ -73,7 +73,7 @@ def show(
     where: Where,
     model_id: ModelName = None,
     newest: Annotated[
-        int, typer.Option(min=1, max=LARGEST, help="How many explanations and questions, the latest ones.")
+        int, typer.Option(min=1, max=LARGEST, help="Show this many of the latest explanations and queries.")
     ] = 20,
     as_json: AsJson = False,
 ) -> None:
@@ -193,7 +193,7 @@ def import_(
         elif added <= set(lines.columns):
             rows = rows.drop(columns=[*added], errors="ignore")
         elif KEY in rows.columns:
-            raise ValueError(f"{answers} has only some columns of acex ledger export; --drop what is no feature.")
+            raise ValueError(f"{answers} has only some columns of acex ledger export; --drop the non-features.")
         given = {str(answer.label): answer.label for answer in book.answers(model_id)}  # CSV: "1" may be text
         labels = [given.get(str(label), label) for label in labels]
         book.register(model_id, features=[str(name) for name in rows.columns])
@@ -235,10 +235,10 @@ def abandon(where: Where, model_id: ModelName = None) -> None:
 @ledger.command()
 def budget(
     where: Where,
-    model_id: Annotated[str, typer.Option("--model-name", help="The model, or how its name begins.")],
-    rows: Annotated[int | None, typer.Option(help="Most rows it may ever be sent.")] = None,
+    model_id: Annotated[str, typer.Option("--model-name", help="The model's name or a prefix of it.")],
+    rows: Annotated[int | None, typer.Option(help="Maximum number of rows it may ever be sent.")] = None,
     money: Annotated[float | None, typer.Option(help="The same in money, with a price.")] = None,
-    price_per_row: Annotated[float | None, typer.Option(help="What a row costs.")] = None,
+    price_per_row: Annotated[float | None, typer.Option(help="Price per row.")] = None,
     new: Annotated[bool, typer.Option("--new", help="Create the entry; --model-name must be the full name.")] = False,
 ) -> None:
     """Limit what may be sent to a model over its lifetime, by everyone together.
@@ -263,7 +263,7 @@ def budget(
 def purge(
     where: Where,
     row_id: Annotated[
-        list[str] | None, typer.Option("--id", metavar="NAME", help="The name of a row. Repeat it.")
+        list[str] | None, typer.Option("--id", metavar="NAME", help="The name of a row. Can be repeated.")
     ] = None,
     before: Annotated[
         str | None,
@@ -317,7 +317,7 @@ def audit(
     where: Where,
     black_box: ModelFlags,
     model_name: Annotated[str | None, typer.Option(help="The model's name in the ledger.")] = None,
-    n: Annotated[int, typer.Option("--n", min=1, help="How many rows to send again, chosen at random.")] = 20,
+    n: Annotated[int, typer.Option("--n", min=1, help="Number of rows to send again, chosen at random.")] = 20,
     seed: Annotated[int, typer.Option(min=0, help="Use another seed for other rows.")] = 0,
     as_json: AsJson = False,
 ) -> None:

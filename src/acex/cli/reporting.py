@@ -159,7 +159,7 @@ def report(
     row_id: Annotated[
         list[str] | None,
         typer.Option(
-            "--id", metavar="NAME", help="The name of a row, or how the id of an explanation begins. Repeat it."
+            "--id", metavar="NAME", help="The name of a row, or a prefix of an explanation's id. Can be repeated."
         ),
     ] = None,
     out: Annotated[

@@ -42,9 +42,7 @@ def studio(
     case: StudioCase,
     black_box: ModelFlags,
     demo: Annotated[bool, typer.Option("--demo", help="Bundled loans and a small forest; needs no files.")] = False,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; other machines than this one need the token.")
-    ] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Address to listen on; other machines need the token.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free port.")] = 8017,
     allow_host: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Host name under which browsers may open it.")
@@ -52,7 +50,7 @@ def studio(
     price_per_row: Price = None,
     budget_total: Annotated[
         int | None,
-        typer.Option(min=0, help="Most rows the model may ever be sent, by all users of the ledger."),
+        typer.Option(min=0, help="Maximum number of rows that all users of the ledger together may send."),
     ] = None,
 ) -> None:
     """Open a page where a person picks a row, chooses what may change, and asks "what if".
@@ -100,7 +98,7 @@ def make_workspace(
     if case.data == Path() or not black_box.model:
         raise ValueError("expected DATA and --model, or --demo; see acex studio --help.")
     if case.row is not None or case.where is not None or case.x is not None:
-        raise ValueError("--row, --where and --x choose a row for acex explain; here the page does.")
+        raise ValueError("--row, --where and --x are for acex explain; in the studio, choose the row on the page.")
     model = black_box.open(case.given.get("timeout"))
     if case.ledger is None and "name" not in case.given and getattr(model, "model_id", None) is None:
         case = replace(case, given=Given(case.given | {"name": "model"}))  # a temporary ledger needs no better one

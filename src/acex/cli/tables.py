@@ -47,11 +47,11 @@ class TableFlags:
     decimal: Annotated[str, typer.Option(metavar="MARK", help="Decimal mark: '.' or ','.")] = "."
     encoding: Encoding = None
     text: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Read as text: 01067 stays 01067. Repeat it.")
+        list[str] | None, typer.Option(metavar="COLUMN", help="Read as text: 01067 stays 01067. Can be repeated.")
     ] = None
     date: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN[=FORMAT]", help='Read as a date, in a format such as "%d/%m/%Y". Repeat it.'),
+        typer.Option(metavar="COLUMN[=FORMAT]", help='Read as a date; format such as "%d/%m/%Y". Can be repeated.'),
     ] = None
 
     @property
@@ -215,10 +215,10 @@ class OutputFlags:
 
     panel: ClassVar[str] = "What is written"
     sign: Annotated[
-        Path | None, typer.Option(metavar="KEY.PEM", dir_okay=False, help="Sign what is written with an Ed25519 key.")
+        Path | None, typer.Option(metavar="KEY.PEM", dir_okay=False, help="Sign the output with an Ed25519 key.")
     ] = None
     redact: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMNS", help="Columns to leave out of what is written: age,sex.")
+        list[str] | None, typer.Option(metavar="COLUMNS", help="Columns to leave out of the output: age,sex.")
     ] = None
 
     @property
@@ -245,7 +245,7 @@ class OutputFlags:
         return {"sign": self.sign, "redact": self.columns}
 
 
-LeftOut = Annotated[Path | None, file_to_write("Write what --redact leaves out here, to keep it apart.")]
+LeftOut = Annotated[Path | None, file_to_write("Write the values that --redact removes here, to keep them apart.")]
 
 
 def column_names(given: Iterable[str] | None, known: Iterable[Any], option: str, *, whole: bool = False) -> list[str]:

@@ -55,7 +55,7 @@ NOTHING_FOUND = {
     "budget_spent": "The budget was spent before a hit.",
     "time_spent": "The time limit was reached before a hit.",
     "unlikely": "A hit became too unlikely to continue.",
-    "exhausted": "Every plausible point within the constraints was asked.",
+    "exhausted": "Every plausible point within the constraints was sent.",
     "failed": "The row could not be explained.",
     "unfinished": "No counterfactual was found so far; the search has not ended.",
 }
@@ -81,7 +81,7 @@ class Explanation:
     """The answer for one row (the factual). Every counterfactual in it was labelled by the model itself.
 
     Attributes:
-        plan: what was to be explained, and how.
+        plan: what to explain, and how.
         steps: every row that was sent, in order, with its label.
         n_queries: rows paid for. n_reused: rows whose answer was already known.
         remarks: what a reader should know; `warnings` are those that make the answer doubtful.
@@ -181,7 +181,7 @@ class Explanation:
         """Why the search ended.
 
         "budget": used up, or too little left to check a cheaper answer; "time"; "settled": ten more queries are
-        unlikely to save 5%; "exhausted": there is no allowed row left to ask; "unfinished": it has not ended.
+        unlikely to save 5%; "exhausted": there is no allowed row left to send; "unfinished": it has not ended.
         """
         return self.ending.stopped_by
 
@@ -228,7 +228,7 @@ class Explanation:
 
     @cached_property
     def counterfactuals(self) -> pd.DataFrame:
-        """The counterfactuals, best first; with `kinds` a realistic and a short one; empty when nothing was found."""
+        """The counterfactuals, best first; with `kinds`, a realistic and a short one; empty if nothing was found."""
         return self._rows.iloc[list(self.ending.counterfactuals)].reset_index(drop=True)
 
     @property
@@ -291,7 +291,7 @@ class Explanation:
 
     @property
     def probabilities(self) -> tuple[float, ...]:
-        """The model's own probability of what was wanted, of each counterfactual; empty where it gives no scores."""
+        """The model's own probability of the target for each counterfactual; empty if it gives no scores."""
         known = [self.plan.target.probability(step.scores, self.steps[0].label) for step in self._chosen]
         return tuple(p for p in known if p is not None)
 
@@ -352,11 +352,11 @@ class Explanation:
         n = dict(self.ending.excluded)
         if not n:
             return ""
-        rows = "rows with an outcome as wanted" if has_outcomes else "candidate rows"
+        rows = "rows with the wanted outcome" if has_outcomes else "candidate rows"
         n_left = n.pop("as given")
         names = sorted(n, key=lambda name: (-n[name], name))
         ways = "; ".join(f"without {name} {n[name]} ({RELAXED[name]})" for name in names)
-        return f"In the way: {joined_words(names)}. As given, {n_left} {rows} may be asked; {ways}."
+        return f"Most restrictive: {joined_words(names)}. As given, {n_left} {rows} are allowed; {ways}."
 
     def _why_none(self) -> str:
         if self.outcome == "already_target":

@@ -151,7 +151,7 @@ class Session:
             yield from steps
 
     def run(self, note: Callable[[Session], object] = lambda session: None) -> Explanation:
-        """The explanation, once the model at hand has been asked all there is to ask; `note` is called each round.
+        """The explanation, after querying the model until the search ends; `note` is called each round.
 
         An error carries what was found before it, as `explanation`.
         """
@@ -210,7 +210,7 @@ class Session:
         row may occur several times in one call: each label is a result of its own.
 
         Raises:
-            ValueError: a row was not asked for, or the labels are not one a row. Nothing was taken.
+            ValueError: a row was not asked for, or there is not one label per row. Nothing was recorded.
         """
         complete = self.ask() is None
         rows = self.space.decode(self.space.encode(rows))
@@ -524,7 +524,7 @@ class Session:
         wanted = self.plan.count
         if self._end is None or found == 0 or found >= wanted:
             return ()
-        text = f"{found} of {wanted} counterfactuals were found; within the budget no other has a change of its own."
+        text = f"{found} of {wanted} counterfactuals were found; within the budget no other has its own change."
         return (Remark("fewer_found", text),)
 
     def _may_be_improved(self, search: Search, odds: Sequence[float], has_short: bool) -> tuple[Remark, ...]:

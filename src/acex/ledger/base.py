@@ -377,7 +377,7 @@ class BaseLedger(ABC):
         price: Decimal | None = None,
         holder: str | None = None,
     ) -> list[Claim]:
-        """For each question who has to ask it, decided at once for all.
+        """Who has to ask each question, decided at once for all of them.
 
         Args:
             explanation: on whose behalf; its questions are recorded in the same transaction.
@@ -465,7 +465,7 @@ class BaseLedger(ABC):
         scores: Sequence[Scores | None] | None = None,
         used: Decimal | None = None,
     ) -> list[Answer]:
-        """The answers that are valid now, one a row.
+        """The answers that are valid now, one per row.
 
         The first answer to a row is valid, no matter who records it. A different one is kept as a contradiction.
 
@@ -483,7 +483,7 @@ class BaseLedger(ABC):
         return self._store(Entry(model, rows, plain, scores, self._me(), None if used is None else str(used)))
 
     def _store(self, entry: Entry) -> list[Answer]:
-        """The answers that are valid now, one a row."""
+        """The answers that are valid now, one per row."""
         with self._open(entry.model, entry.rows) as found:
             self._add(found, entry)
             return [found.rows[row].answers[-1] for row in entry.rows]
@@ -521,7 +521,7 @@ class BaseLedger(ABC):
             return len(own)
 
     def abandon(self, model: str, rows: Sequence[str] | None = None, *, used: Decimal | None = None) -> int:
-        """How many claims were ended without an answer: the next to want such a row asks it again.
+        """How many claims were ended without an answer: whoever needs such a row next sends it again.
 
         For requests that failed after they may have been charged. They stay counted, and a late answer is recorded.
         All claims of the model by default. `used` is what the rows have cost together; None: all that was reserved.

@@ -182,7 +182,7 @@ class Ledger(BaseLedger):
 
     Args:
         where: a path (an SQLite file), or a URL (`postgresql://user@host/database`).
-        lease: for how many seconds a claim lasts that is not renewed.
+        lease: how many seconds a claim lasts if it is not renewed.
 
     Example:
         >>> import acex, tempfile

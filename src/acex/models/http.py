@@ -78,7 +78,7 @@ class HttpModel:
             is a part of `model_id`, so that another model never gets this one's answers.
         key_headers: those that are keys although their names do not show it. Keys are not part of `model_id`: stored
             answers stay valid with a new key.
-        token_prices: for "chat", the prices of a million tokens read and of a million written.
+        token_prices: for "chat", the prices per million input tokens and per million output tokens.
         money: for "chat", the most that may be spent on tokens, by everyone who uses the same ledger: a request that
             could cost more is not sent. It applies to explanations, not to `predict` itself.
 
@@ -152,11 +152,11 @@ class HttpModel:
     def _check_prices(self) -> None:
         if self.token_prices is None:
             if self.money is not None:
-                raise ValueError("money needs token_prices, (a million tokens read, a million written).")
+                raise ValueError("money needs token_prices (per million input tokens, per million output tokens).")
             return
         if not (len(self.token_prices) == 2 and all(is_finite(price) and price >= 0 for price in self.token_prices)):
             raise ValueError(
-                f"token_prices must be two numbers, the price of a million tokens read and of a million written, "
+                f"token_prices must be two numbers, per million input tokens and per million output tokens, "
                 f"got {self.token_prices!r}."
             )
         check_positive("money", self.money, zero=True, optional=True)

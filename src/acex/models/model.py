@@ -41,7 +41,7 @@ class Model:
         class_names: what the labels mean, such as {0: "rejected", 1: "approved"}.
         scores: use and record the probability of each label; the decision is then the likeliest label.
         noise: the share of answers that are wrong by chance, below 0.5; "auto" estimates it from repeated queries.
-        confirm: with noise, how many more answers for than against a returned row has.
+        confirm: with noise, how many more answers for than against it a returned row needs.
         timeout: seconds after which a query counts as failed; None waits for ever.
 
     Example:

@@ -19,17 +19,17 @@ from acex.values import Label, Remark, fingerprint
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Plan:
-    """What is to be explained, how, and for how many queries at most: `Explainer.search(x).plan`.
+    """What to explain, how, and with how many queries at most: `Explainer.search(x).plan`.
 
     Attributes:
         factual: the row to explain, its values by feature.
         space: what each feature can hold, which are frozen, directed, weighted.
         scale: the standard deviations of the reference.
-        target: what is wanted.
+        target: the wanted label, labels or range.
         settings: all options in plain values, as reports and the ledger show them: those of `acex.options`, the name of
             the model (`model_id`) and the size of the reference (`n_reference`).
         allowed: for each feature (low, high), or, for those in `listed`, the codes it may take.
-        decides: what else tells this explanation from others: the settings that decide what is asked, as far as they
+        decides: what else distinguishes this explanation: the settings that decide which rows are sent, as far as they
             are not at their defaults, and fingerprints of the reference and of functions among the rules.
         remarks: what a reader should know about the plan itself.
     """
@@ -56,7 +56,7 @@ class Plan:
 
     @property
     def count(self) -> int:
-        """How many counterfactuals are wanted."""
+        """How many counterfactuals to look for."""
         return int(self.settings["count"])
 
     @cached_property
@@ -77,7 +77,7 @@ class Plan:
 
     @cached_property
     def identity(self) -> str:
-        """What tells this explanation from others: the same in every process.
+        """What distinguishes this explanation from others: the same in every process.
 
         The budget is not part of it, unless it is divided among several counterfactuals: an explanation whose budget
         was spent continues with a larger one. Nor are answers to other explanations: each query records the newest one

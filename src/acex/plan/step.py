@@ -60,17 +60,17 @@ class Note:
 
 @dataclass(frozen=True)
 class Step:
-    """A row that was asked, and what came of it.
+    """A row that was sent, and its result.
 
     Attributes:
         position: its place among the rows of its explanation; 0 is the factual.
         row: its values by feature, as the model saw them.
-        purpose: why it was asked, in a word.
-        label: the model's answer. hit: does it have the label wanted? Never the factual.
+        purpose: why it was sent, in a word.
+        label: the model's answer. hit: does it have the wanted label? Never true of the factual.
         cost: J of the row. best: cost of the best counterfactual so far; infinite before there is one.
         paid: how often it was paid for; 0: the answer was known.
-        at: when the answer was written down (ISO 8601, UTC); None where it was not recorded.
-        seen: number of the newest answer in the ledger that could influence the question.
+        at: when the answer was recorded (ISO 8601, UTC); None if it was not.
+        seen: number of the newest answer in the ledger that could influence the query.
         note: what was known of it before.
         scores: the model's probability of each label, where it gave them.
     """

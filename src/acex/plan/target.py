@@ -244,7 +244,7 @@ class Measured(Target):
             raise ValueError(f"target: {self.label!r} is not a label of the model, which gives [{listed(known)}].")
         if self.label is None and any(isinstance(label, (str, bool)) for label in known):
             raise ValueError(
-                f"target: a number is wanted, and the model gives the labels [{listed(known)}]. For the probability of "
+                f"target: expected a number, but the model returns labels [{listed(known)}]. For the probability of "
                 f"one use acex.{type(self).__name__}(..., label={known[0]!r}), with scores=True."
             )
 
@@ -270,7 +270,7 @@ class Between(Measured):
     """A number from `low` to `high`, both included; `low` is below `high`.
 
     Args:
-        label: the one whose probability is meant (with `scores=True`); by default the model's answer is the number.
+        label: the label whose probability is limited (with `scores=True`); by default the model's number is.
 
     Example:
         >>> import acex
@@ -295,7 +295,7 @@ class Between(Measured):
 
 @dataclass(frozen=True)
 class AtLeast(Measured):
-    """This number or more; `label` as in `Between`."""
+    """At least this number; `label` as in `Between`."""
 
     least: float
     label: Label | None = None
@@ -307,7 +307,7 @@ class AtLeast(Measured):
 
 @dataclass(frozen=True)
 class AtMost(Measured):
-    """This number or less; `label` as in `Between`."""
+    """At most this number; `label` as in `Between`."""
 
     most: float
     label: Label | None = None

@@ -47,7 +47,7 @@ STOPPED = {
     "budget": "The budget was used up, or too little of it was left to check a cheaper answer.",
     "time": "The time limit was reached.",
     "settled": "The search stopped because ten more queries were unlikely to save 5% of the cost.",
-    "exhausted": "There was no allowed row left to ask.",
+    "exhausted": "There was no allowed row left to send.",
     "unfinished": "The search has not ended.",
 }
 

@@ -19,7 +19,7 @@ OUTCOMES = {  # as tables of all pages show them
     "budget_spent": "not found: budget spent",
     "time_spent": "not found: time limit",
     "unlikely": "not found: unlikely",
-    "exhausted": "not found: nothing left to ask",
+    "exhausted": "not found: nothing left to send",
     "failed": "failed",
     "unfinished": "unfinished",
 }

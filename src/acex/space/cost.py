@@ -29,7 +29,7 @@ class Cost:
     Args:
         beta: weight of the l1 norm, which favours few changes, relative to the l2 norm.
         weights: relative cost of changing a feature, by name; overrides the weights of the space.
-        per_category: cost of changing a category, or of changing between a value and a gap, in standard deviations.
+        per_category: cost of changing a category, or between a value and a missing one, in standard deviations.
             None: 1 over the deviation of the one-hot code, as in the paper.
         per_change: fixed cost per changed feature, in standard deviations.
 

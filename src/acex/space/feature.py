@@ -161,9 +161,9 @@ class Feature:
         if len(values) == 0:
             raise ValueError(f"{where}: expected at least one value, got none.")
         if has_gap and not self.gaps:
-            raise ValueError(f'{where}: got {values!r}, but this column has no gaps, or not missing="keep".')
+            raise ValueError(f'{where}: got {values!r}, but this column cannot be missing; see missing="keep".')
         if has_gap and known and self.ordered:
-            raise ValueError(f"{where}: expected values or [None] alone for a gap, got {values!r}.")
+            raise ValueError(f"{where}: expected values, or [None] alone for a missing value, got {values!r}.")
         try:
             return np.unique([*self.exact(known), *([self.gap] if has_gap else [])])
         except ValueError as error:

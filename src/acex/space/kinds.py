@@ -168,7 +168,7 @@ class Numeric(Feature):
 @register
 @dataclass(frozen=True)
 class Continuous(Numeric):
-    """A real number between `low` and `high`, for a search one of so many significant `digits`; 0 for all there are."""
+    """A real number between `low` and `high`; a search uses this many significant `digits`, 0 for all of them."""
 
     digits: int = field(default=0, kw_only=True)
 

@@ -35,7 +35,7 @@ class Plausibility:
     Args:
         threshold: least score of a plausible point; -1.5 as in the paper, lower is more lenient.
         kind: "joint": each value has to fit the others of its row. "lof": the local outlier factor, as in the paper.
-            None takes "joint", and "lof" for strategy "penalty", or where `neighbours` or `scale` are set.
+            None means "joint", or "lof" for strategy "penalty", or if `neighbours` or `scale` are set.
         neighbours: with "lof", how many reference rows a point is compared with; 20 by default.
         scale: with "lof", compare features in standard deviations, the default; False takes the raw codes, as in the
             paper, where one feature with large numbers decides alone.

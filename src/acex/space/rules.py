@@ -197,7 +197,7 @@ class Formula:
         self.holds(tree, np.zeros((1, len(self.space))))  # so that errors show
         for node in ast.walk(tree):
             if isinstance(node, ast.Compare) and not self.columns(node):
-                raise self._wrong("no column is in this comparison", node)
+                raise self._wrong("this comparison contains no column", node)
         return tree
 
     def _wrong(self, what: str, node: ast.expr) -> ValueError:

@@ -32,7 +32,7 @@ HEADER = """\
 #   values      the only numbers or dates that a search uses, such as [25, 33, 50]; any within the range without it
 #   digits      the significant digits of a number that has no step
 #   other       the category that stands for all unknown values
-#   gaps        true: values may be missing, for a model that takes gaps; see --missing keep
+#   gaps        true: values may be missing, for a model that accepts that; see --missing keep
 # Rules over several columns stand before the features: rules = ["duration <= 84 - age"]
 """
 

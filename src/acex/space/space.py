@@ -109,7 +109,7 @@ class Column:
             keep = 'missing="keep" (in the shell --missing keep)'
             raise ValueError(
                 f"{self.feature.name!r}: {'the value is missing' if len(values) == 1 else count}. Fill in values, or "
-                f"drop the column; or, for a model that takes gaps and a column that holds them, {keep}."
+                f"drop the column; or, for a model that accepts missing values and a column that has them, {keep}."
             )
         x = self.feature.encode(values)
         return self.nearest(x) if self.number_dtype.kind == "f" else x
@@ -136,7 +136,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Space:
-    """The features of a row, in order, and how rows are written down.
+    """The features of a row, in order, and how rows are represented.
 
     `columns` and `dtypes` are those of the data frame that rows come from; `array_dtype` is set instead when rows come
     as a 2-D array. `Space.infer(data)` and `space.like(data)` fill them in, so that `decode` gives back exactly what
@@ -264,15 +264,15 @@ class Space:
         dates: Iterable[str] | Mapping[str, str | None] = (),
         relations: bool = True,
     ) -> Space:
-        """The space that `data` lives in: kinds from its dtypes, ranges and categories from its values.
+        """The space of `data`: kinds from its dtypes, ranges and categories from its values.
 
         Floats become continuous, integers integer, ordered categoricals ordinal; strings, booleans and
         other categoricals nominal. The columns of an array are called x0, x1, ...
 
         Args:
-            grid: the steps in which numbers are moved, such as {"loan": 50, "rate": None} (None: any number). The
-                others are moved in the steps in which the data come, and take only values that occur where the data
-                have few. False for none at all.
+            grid: the units in which numbers change, such as {"loan": 50, "rate": None} (None: any number). The
+                others change in the units that the data show, and take only values that occur where the data
+                have few. False for no grid at all.
             missing: "drop" leaves out rows with gaps; "keep" is for models that accept gaps: where a column can hold
                 gaps, so can the feature.
             other: for features with categories, the category that stands for all unknown values, such as
@@ -343,7 +343,7 @@ class Space:
         """The same space with some features frozen, directed, weighted, or numbers in units, such as "months".
 
         Args:
-            other: for features with categories, the one that stands for all values that are none.
+            other: for features with categories, the one that stands for all unknown values.
         """
         if isinstance(freeze, str):
             raise ValueError(f"freeze takes a list of names, got the text {freeze!r}; write [{freeze!r}].")
@@ -573,7 +573,7 @@ def _refuse_infinite(name: str, values: pd.Series[Any]) -> None:
     if infinite.any():
         raise ValueError(
             f"{name!r}: {int(infinite.sum())} of {len(values)} values are infinite (first in row "
-            f"{int(infinite.argmax())}). Replace them by numbers, or by gaps: .replace([np.inf, -np.inf], np.nan)."
+            f"{int(infinite.argmax())}). Replace them by numbers or NaN: .replace([np.inf, -np.inf], np.nan)."
         )
 
 

@@ -14,7 +14,7 @@ const STATES = {
 const ENDS = {
   budget: "The budget ended the search. More queries may find a smaller change.",
   settled: "More queries are not expected to find a smaller change.",
-  exhausted: "There is nothing left to ask.",
+  exhausted: "There is nothing left to send.",
   time: "The time limit was reached. More time may find a smaller change.",
 };
 // Why nothing was found.
