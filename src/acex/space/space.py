@@ -1,8 +1,8 @@
-"""Rows outside, points inside: `Space` crosses between the two.
+"""Conversion between rows and points: `Space`.
 
-A *row* is what people read; a *point* is one float a feature, the code of its value (see `feature`): the number itself,
-or the position in `categories`. A column's dtype limits what it can *hold*: of 0.1 the nearest float32, of 300 the
-greatest int8.
+A *row* is what people read. A *point* has one float per feature, the code of its value (see `feature`): the number
+itself, or the position in `categories`. A column's dtype limits what it can *hold*: 0.1 becomes the nearest float32,
+300 the largest int8.
 """
 
 from __future__ import annotations
@@ -28,37 +28,37 @@ Missing: TypeAlias = Literal["drop", "keep"]
 
 Grids: TypeAlias = Mapping[str | int, float | None] | Literal[False] | None
 
-# Types of Arrow that columns may have: pandas knows them by these names again, in documents too.
+# Arrow types that columns may have: pandas can restore these dtypes from their names, which documents store.
 ARROW = re.compile(r"(u?int\d+|float|double|halffloat|bool|(large_)?string|timestamp\[.*\])\[pyarrow\]")
 
 
 @dataclass(frozen=True)
 class Column:
-    """A feature and the dtype of its column; None for that of the feature."""
+    """A feature and the dtype of its column; None: the feature's default dtype."""
 
     feature: Feature
     dtype: Any = None
-    none: bool = False  # is a gap written as None, where the dtype leaves it open?
+    none: bool = False  # whether a gap is written as None, in a column of dtype object
 
     @cached_property
     def number_dtype(self) -> np.dtype[Any]:
-        """How numbers are held here: float64 unless the column is coarser or whole."""
+        """The dtype of the numbers: the column's if that is a float or an integer dtype, otherwise float64."""
         dtype = getattr(self.dtype, "numpy_dtype", self.dtype)
         is_number = isinstance(dtype, np.dtype) and dtype.kind in "fiu"
         return dtype if is_number and self.feature.is_number else np.dtype(np.float64)
 
     @cached_property
     def low(self) -> float:
-        """The feature's least value, as it is held here."""
+        """The feature's lower bound, rounded to the column's dtype."""
         return float(self.nearest(self.feature.low))
 
     @cached_property
     def high(self) -> float:
-        """The feature's greatest value, as it is held here."""
+        """The feature's upper bound, rounded to the column's dtype."""
         return float(self.nearest(self.feature.high))
 
     def nearest(self, values: Any) -> FloatArray:
-        """The nearest values that can be held here."""
+        """The nearest values that the column's dtype can hold."""
         dtype = self.number_dtype
         if dtype == np.float64:
             return np.asarray(values, dtype=np.float64)
@@ -68,11 +68,11 @@ class Column:
 
     @property
     def every(self) -> FloatArray:
-        """All codes of the feature, as they are held here."""
+        """The codes allowed if nothing limits the feature, rounded to the column's dtype; see `Feature.every`."""
         return self.feature.every(self.low, self.high)
 
     def within(self, pair: Any) -> FloatArray:
-        """The ends that `ranges` leaves of the feature; one such as 0.1, which has no float32, moves inwards."""
+        """Lower and upper bound given a pair of `ranges`; a bound that the dtype cannot hold moves inwards."""
         least, most = self.feature.ends(pair)
         wanted = np.array([max(least, self.low), min(most, self.high)])
         held, number = self.nearest(wanted), self.number_dtype.type
@@ -85,7 +85,7 @@ class Column:
         return held
 
     def listed(self, values: Any) -> FloatArray:
-        """The codes of a list of `values`, ascending; of 0.1 in a column of float32 the nearest."""
+        """The codes of a list of allowed `values`, ascending; fractions are rounded to the column's dtype."""
         codes = self.feature.choices(values)
         held = self.nearest(codes)
         is_lost = (held < self.low) | (held > self.high) | ((held != codes) & (self.number_dtype.kind != "f"))
@@ -98,7 +98,7 @@ class Column:
         return np.unique(held)
 
     def codes(self, values: pd.Series[Any]) -> FloatArray:
-        """The codes of values, as they are held here, (n,); they may lie beyond the feature's ends."""
+        """The codes of values, rounded to the column's dtype, (n,); they may lie outside the feature's bounds."""
         missing = np.asarray(values.array.isna(), dtype=bool)
         if missing.any() and self.feature.gaps:
             x = np.full(len(values), self.feature.gap)
@@ -115,7 +115,7 @@ class Column:
         return self.nearest(x) if self.number_dtype.kind == "f" else x
 
     def decode(self, x: FloatArray, dtype: Any) -> pd.Series[Any]:
-        """The column for codes, (n,): a gap is what the dtype has for it."""
+        """The column for codes, (n,); gaps become the missing value of the dtype."""
         known = np.flatnonzero(x != self.feature.gap)
         if len(known) == len(x):
             return self.feature.decode(x, dtype)
@@ -123,7 +123,7 @@ class Column:
         return column.where(column.notna(), None) if self.none else column
 
     def encode(self, values: pd.Series[Any]) -> FloatArray:
-        """The codes of values, as they are held here, (n,)."""
+        """The codes of values, rounded to the column's dtype, (n,); ValueError for one outside the bounds."""
         name, low, high = self.feature.name, self.low, self.high
         x = self.codes(values)
         bad = ((x < low) | (x > high)) & (x != self.feature.gap)
@@ -136,12 +136,12 @@ class Column:
 
 @dataclass(frozen=True)
 class Space:
-    """The features of a row, in order, and how rows are represented.
+    """The features of a row, in order, and the format of rows.
 
-    `columns` and `dtypes` are those of the data frame that rows come from; `array_dtype` is set instead when rows come
-    as a 2-D array. `Space.infer(data)` and `space.like(data)` fill them in, so that `decode` gives back exactly what
-    the model is used to. `missing` says what happens to known rows with gaps: "drop" leaves them out, "keep" is for
-    models that accept gaps.
+    `columns` and `dtypes` are those of the data frame that rows come from; `array_dtype` is set instead if rows come
+    as a 2-D array. `Space.infer(data)` and `space.like(data)` fill them in, so that `decode` returns rows in exactly
+    the format that the model expects. `missing` says what happens to known rows with gaps (missing values): "drop"
+    leaves them out, "keep" is for models that accept gaps.
 
     Example:
         >>> import acex
@@ -155,9 +155,9 @@ class Space:
     columns: tuple[Hashable, ...] | None = field(default=None, kw_only=True)
     dtypes: tuple[Any, ...] | None = field(default=None, kw_only=True)
     array_dtype: Any = field(default=None, kw_only=True)
-    nones: tuple[int, ...] = field(default=(), kw_only=True)  # columns of objects in which a gap is None
+    nones: tuple[int, ...] = field(default=(), kw_only=True)  # positions of object columns with None for a gap
     missing: Missing = field(default="drop", kw_only=True)
-    relations: tuple[str, ...] = field(default=(), kw_only=True)  # rules that hold for every row that keeps them now
+    relations: tuple[str, ...] = field(default=(), kw_only=True)  # rules for every row that satisfies them
     inferred: frozenset[str] = field(
         default=frozenset(), kw_only=True, compare=False
     )  # features that were not declared
@@ -189,12 +189,12 @@ class Space:
 
     @cached_property
     def n_codes(self) -> IntArray:
-        """How many codes each feature without an order has, 0 for the others, (d,)."""
+        """Number of codes of each nominal feature, 0 for the others, (d,)."""
         return np.array([0 if f.ordered else int(f.high) + 1 for f in self.features])
 
     @cached_property
     def is_whole(self) -> BoolArray:
-        """Which features have whole numbers for codes, (d,)."""
+        """Which features have integer codes, (d,)."""
         return np.array([f.is_whole for f in self.features])
 
     @cached_property
@@ -204,42 +204,42 @@ class Space:
 
     @cached_property
     def low(self) -> FloatArray:
-        """Least value of each feature, as its column can hold it, (d,)."""
+        """Lower bound of each feature, rounded to the dtype of its column, (d,)."""
         return np.array([column.low for column in self.held])
 
     @cached_property
     def high(self) -> FloatArray:
-        """Greatest value of each feature, as its column can hold it, (d,)."""
+        """Upper bound of each feature, rounded to the dtype of its column, (d,)."""
         return np.array([column.high for column in self.held])
 
     @cached_property
     def held(self) -> tuple[Column, ...]:
-        """Each feature as its column holds it, (d,)."""
+        """Each feature with the dtype of its column."""
         dtypes = (self.array_dtype,) * len(self) if self.dtypes is None else self.dtypes
         return tuple(Column(f, t, j in self.nones) for j, (f, t) in enumerate(zip(self.features, dtypes, strict=True)))
 
-    # -- values that are missing -----------------------------------------------------------------
+    # -- missing values --------------------------------------------------------------------------
 
     @cached_property
     def gap_codes(self) -> FloatArray:
-        """The code of a gap in each feature, (d,); NaN where there are none."""
+        """The code of a gap in each feature, (d,); NaN for features without gaps."""
         return np.array([f.gap for f in self.features])
 
     @cached_property
     def gapped(self) -> IntArray:
-        """The features with an order in which there may be gaps."""
+        """Positions of the ordered features that may have gaps."""
         return np.flatnonzero(self.gap_codes == MISSING_CODE)
 
     def is_gap(self, X: FloatArray) -> BoolArray:
-        """Which values are missing, of the shape of the points."""
+        """Which values are missing, in the shape of X."""
         return np.asarray(self.gap_codes == X)
 
     def without_identifiers(self, X: FloatArray) -> FloatArray:
-        """Known points, (m, d), with the same value everywhere in columns that only identify a row.
+        """Known points, (m, d), with a constant in every column that only identifies rows.
 
-        These are frozen, were not declared, and all their values differ, or they have the name and many values of an
-        id. What goes with such a value, such as the time at which an id was given, would otherwise look like a
-        property of the row.
+        Such a column is frozen and inferred, and all its values are distinct, or it has the name and the many values
+        of an identifier. Whatever correlates with an identifier, such as the time at which it was assigned, would
+        otherwise look like a property of the row.
         """
         for j, feature in enumerate(self.features):
             if not (feature.frozen and feature.name in self.inferred):
@@ -250,7 +250,7 @@ class Space:
                 X = np.where(np.arange(len(self)) == j, known[0], X)
         return X
 
-    # -- making one ------------------------------------------------------------------------------
+    # -- construction ----------------------------------------------------------------------------
 
     @classmethod
     def infer(
@@ -264,22 +264,21 @@ class Space:
         dates: Iterable[str] | Mapping[str, str | None] = (),
         relations: bool = True,
     ) -> Space:
-        """The space of `data`: kinds from its dtypes, ranges and categories from its values.
+        """The space of `data`: kinds of features from its dtypes, ranges and categories from its values.
 
         Floats become continuous, integers integer, ordered categoricals ordinal; strings, booleans and
         other categoricals nominal. The columns of an array are called x0, x1, ...
 
         Args:
-            grid: the units in which numbers change, such as {"loan": 50, "rate": None} (None: any number). The
-                others change in the units that the data show, and take only values that occur where the data
-                have few. False for no grid at all.
-            missing: "drop" leaves out rows with gaps; "keep" is for models that accept gaps: where a column can hold
-                gaps, so can the feature.
-            other: for features with categories, the category that stands for all unknown values, such as
-                {"job": "other"}.
-            text: columns whose values are categories, also where they are numbers, such as codes.
+            grid: steps by which a search changes numbers, such as {"loan": 50, "rate": None} (None: any number). By
+                default they are inferred from the data; a column with few distinct values takes only those. False:
+                no grid at all.
+            missing: "drop" leaves out rows with gaps (missing values); "keep" is for models that accept gaps: a feature
+                may have them if its column can hold them.
+            other: for categorical features, the category used for unknown values, such as {"job": "other"}.
+            text: columns to treat as categories even if they hold numbers, such as codes.
             dates: columns of dates; a mapping gives formats, such as {"day": "%d/%m/%Y"}.
-            relations: keep relations of numbers, such as total == a + b, that hold in every row of data.
+            relations: keep numeric relations that hold in every row of data, such as total == a + b.
         """
         frame = as_data(data)
         if frame.empty:
@@ -293,21 +292,21 @@ class Space:
         return space.with_relations(frame) if relations else space
 
     def with_relations(self, frame: pd.DataFrame) -> Space:
-        """The same space with the relations of its inferred numbers and days in this table, without identifiers."""
+        """The same space with the relations in this table between inferred numbers and days that are not frozen."""
         rows = frame[is_complete(frame)] if self.missing == "drop" else frame
         use = [j for j, f in enumerate(self.features) if f.is_counted and not f.frozen and f.name in self.inferred]
         if not use:
             return self
         X = np.column_stack([self.held[j].codes(rows.iloc[:, j]) for j in use])
         is_gap, names = self.gap_codes[use] == X, np.array([self.names[j] for j in use], dtype=object)
-        full = ~is_gap.any(axis=0)  # columns without gaps: all rows tell about them
+        full = ~is_gap.any(axis=0)  # columns without gaps: all rows can be used
         found = find_relations(names[full].tolist(), X[:, full])
         if not full.all():
             found += find_relations(names.tolist(), X[~is_gap.any(axis=1)])
         return replace(self, relations=tuple(dict.fromkeys(found)))
 
     def like(self, data: Rows) -> Space:
-        """The same features, with rows written as in `data` (a DataFrame or a 2-D array).
+        """The same features, with the row format of `data` (a DataFrame or a 2-D array).
 
         With missing="keep", every feature whose column can hold gaps may have them.
 
@@ -340,10 +339,10 @@ class Space:
         units: Mapping[str | int, str] | None = None,
         other: Mapping[str | int, Any] | None = None,
     ) -> Space:
-        """The same space with some features frozen, directed, weighted, or numbers in units, such as "months".
+        """The same space with features frozen, limited to a direction, weighted, or given a unit such as "months".
 
         Args:
-            other: for features with categories, the one that stands for all unknown values.
+            other: for categorical features, the category used for unknown values.
         """
         if isinstance(freeze, str):
             raise ValueError(f"freeze takes a list of names, got the text {freeze!r}; write [{freeze!r}].")
@@ -361,7 +360,7 @@ class Space:
         return replace(self, features=tuple(features))
 
     def with_grid(self, grid: Grids) -> Space:
-        """The same space, its numbers moved in these steps; see `infer`."""
+        """The same space with these steps for numbers; see `infer`."""
         if grid is None:
             return self
         features = list(self.features)
@@ -378,7 +377,7 @@ class Space:
     def widened(
         self, ranges: Mapping[str | int, Any] | None = None, values: Mapping[str | int, Any] | None = None
     ) -> Space:
-        """The same space with room for what `ranges` and `values` allow; an open end widens nothing.
+        """The same space, with features widened to what `ranges` and `values` allow; an open end widens nothing.
 
         Raises:
             ValueError: a range is not a pair, values are not a list, or both name the same feature.
@@ -396,7 +395,7 @@ class Space:
         return replace(self, features=tuple(features))
 
     def reaching(self, rows: Rows) -> tuple[Space, FloatArray]:
-        """The same space, its numeric ranges widened to hold these rows, and their points in it, (n, d)."""
+        """The same space with ranges widened to contain these rows, and their points in it, (n, d)."""
         pairs = list(zip(self.held, self.columns_of(rows), strict=True))
         codes = all_at_once(partial(column.codes, values) for column, values in pairs)
         features = [c.feature.reaching(x[x != c.feature.gap]) for (c, _), x in zip(pairs, codes, strict=True)]
@@ -406,9 +405,9 @@ class Space:
         return space, space.encode(rows)
 
     def remarks_on(self, row: Rows, x: FloatArray) -> tuple[Remark, ...]:
-        """A remark for each value of a row, whose point is x, (d,), that the space does not know."""
+        """A remark for each value of a row with point x, (d,), that is out of range or an unknown category."""
         out = []
-        # Without `other`, an unknown category was refused.
+        # Without `other`, an unknown category has already raised an error.
         others = {j for j, f in enumerate(self.features) if isinstance(f, Categorical) and f.other is not None}
         columns = self.columns_of(row) if others else []
         for j, (f, code, low, high) in enumerate(zip(self.features, x, self.low, self.high, strict=True)):
@@ -422,7 +421,7 @@ class Space:
         return tuple(out)
 
     def by_index(self, what: str, given: Mapping[str | int, Any] | None) -> dict[int, Any]:
-        """What a mapping from names gives, such as `ranges`, by position of the feature."""
+        """A mapping by feature name, such as `ranges`, as a mapping by feature position."""
         if given is not None and not isinstance(given, Mapping):
             raise ValueError(f"{what} takes a mapping from names to values, got {given!r}.")
         return {self.index(name): value for name, value in (given or {}).items()}
@@ -458,8 +457,8 @@ class Space:
         """The values of each feature, in the order of the features."""
         frame = as_frame(rows)
         where, width = "the row" if len(frame) == 1 else "the rows", frame.shape[1]
-        # Neither `equals` nor `frame[label]` for labels that are texts: both compare their dtype with one of NumPy,
-        # which swallows a KeyboardInterrupt.
+        # Avoid `equals` and `frame[label]`: for string labels both compare a pandas dtype with a NumPy dtype, which
+        # swallows a KeyboardInterrupt.
         labels: list[Hashable] = list(frame.columns)
         if self.columns is None and labels == list(range(width)):  # an array has no names
             if width != len(self):
@@ -492,7 +491,7 @@ class Space:
                 out[:, j] = np.where(x == column.feature.gap, np.nan, x) if is_plain else column.decode(x, None)
             return out
         columns = [column.decode(x, column.dtype) for column, x in zip(self.held, X.T, strict=True)]
-        # Arrays need not be aligned; an array of objects would be looked through for another dtype.
+        # Arrays need no index alignment, but pandas would infer another dtype from an object array.
         frame = pd.DataFrame({j: c if c.dtype == object else c.array for j, c in enumerate(columns)})
         frame.columns = self._index
         return frame
@@ -502,9 +501,9 @@ class Space:
         return pd.Index(self.columns or self.names)
 
     def snap(self, X: FloatArray) -> FloatArray:
-        """The nearest points whose every value the feature can hold, (n, d).
+        """The nearest points with only values that the columns can hold, (n, d).
 
-        For each such point, `encode(decode(point))` is that point: also when the data are float32 or int8.
+        For such a point, `encode(decode(point))` returns the same point, even if the data are float32 or int8.
         """
         gaps = self.is_gap(X) if len(self.gapped) else None
         X = np.clip(X, self.low, self.high)
@@ -515,12 +514,12 @@ class Space:
 
     @cached_property
     def _narrow(self) -> list[int]:
-        """The columns whose floats are coarser than a point's."""
+        """Positions of the columns with floats of lower precision than float64."""
         dtypes = [column.number_dtype for column in self.held]
         return [j for j, dtype in enumerate(dtypes) if dtype.kind == "f" and dtype != np.float64]
 
     def frame(self, X: FloatArray) -> pd.DataFrame:
-        """Rows for points as a DataFrame, also where the model takes arrays."""
+        """Rows for points as a DataFrame, even if the model takes arrays."""
         rows = self.decode(X)
         return rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, columns=self.names)
 
@@ -532,9 +531,9 @@ class Space:
     # -- as JSON ---------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """The space in plain values, as JSON holds them; `from_dict` reads it back.
+        """The space as JSON-compatible values; `from_dict` reads it back.
 
-        Categories that JSON does not know, such as intervals, are written as text and come back as text.
+        Categories that JSON cannot represent, such as intervals, are written and read back as text.
         """
         features = [feature_to_json(f) for f in self.features]
         later: dict[str, Any] = {} if self.missing == "drop" else {"missing": self.missing}
@@ -542,7 +541,7 @@ class Space:
         return {"features": features, **later, **self.form()}
 
     def form(self) -> dict[str, Any]:
-        """How rows are written down, in plain values; `rows_in_form` follows it."""
+        """The format of rows as JSON-compatible values; `rows_in_form` applies it."""
         return {
             "columns": None if self.columns is None else [as_json(label) for label in self.columns],
             **({"nones": list(self.nones)} if self.nones else {}),
@@ -552,7 +551,7 @@ class Space:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Space:
-        """The space that `to_dict` wrote down."""
+        """The space that `to_dict` wrote."""
         columns, dtypes, array_dtype = data["columns"], data["dtypes"], data["array_dtype"]
         return cls(
             tuple(feature_from_json(f) for f in data["features"]),
@@ -578,14 +577,14 @@ def _refuse_infinite(name: str, values: pd.Series[Any]) -> None:
 
 
 def holds_gaps(dtype: Any) -> bool:
-    """Can a column of this dtype hold a gap?"""
+    """Whether a column of this dtype can hold a gap."""
     return not (isinstance(dtype, np.dtype) and dtype.kind in "iub")
 
 
 def inferring(
     text: Iterable[str], dates: Iterable[str] | Mapping[str, str | None], names: Sequence[str]
 ) -> Callable[[str, pd.Series[Any]], Feature]:
-    """`infer_feature`, with these columns as categories or as dates."""
+    """A variant of `infer_feature` that treats these columns as categories or as dates."""
     texts, forms = list(text), dict(dates) if isinstance(dates, Mapping) else dict.fromkeys(dates)
     for name in (*texts, *forms):
         if name not in names:
@@ -600,7 +599,7 @@ def inferring(
 
 
 def infer_feature(name: str, column: pd.Series[Any]) -> Feature:
-    """The feature whose values these are, none of which is missing; see `Space.infer`."""
+    """The feature inferred from values, none of which is missing; see `Space.infer`."""
     _refuse_infinite(name, column)
     if isinstance(column.dtype, pd.ArrowDtype) and not ARROW.fullmatch(str(column.dtype)):
         advice = "Convert the column, such as with .astype('category'), .astype(float) or pd.to_datetime(...)."
@@ -624,7 +623,7 @@ def infer_feature(name: str, column: pd.Series[Any]) -> Feature:
 
 
 def as_frame(rows: Rows) -> pd.DataFrame:
-    """Rows of any accepted form as a new data frame; arrays get the columns 0, 1, ..."""
+    """Rows of any accepted type as a new data frame; arrays get the columns 0, 1, ..."""
     match rows:
         case pd.DataFrame():
             return rows.copy(deep=False)
@@ -651,19 +650,19 @@ def as_data(data: Rows) -> pd.DataFrame:
 
 
 def dtype_to_json(dtype: Any) -> Any:
-    """The dtype in plain values."""
+    """The dtype as JSON-compatible values."""
     if not isinstance(dtype, pd.CategoricalDtype):
         return str(dtype)
     categories = dtype.categories.tolist()
     written = [as_json(c) for c in categories]
     of = str(dtype.categories.dtype)
     if written != categories or (of == "object" and all(isinstance(c, str) for c in categories)):
-        of = "str"  # also what pandas 2 calls object
+        of = "str"  # pandas 2 calls it object
     return {"categories": written, "of": of, "ordered": bool(dtype.ordered)}
 
 
 def dtype_from_json(written: Any) -> Any:
-    """The dtype that `dtype_to_json` wrote down."""
+    """The dtype that `dtype_to_json` wrote."""
     if written == "str":
         return pd.Series([""]).dtype  # object before pandas 3
     if not isinstance(written, dict):
@@ -672,7 +671,7 @@ def dtype_from_json(written: Any) -> Any:
 
 
 def rows_in_form(values: list[list[Any]], form: Mapping[str, Any]) -> Rows:
-    """Rows as a model is used to them, from plain values and what `Space.form` wrote down."""
+    """Rows in the format that `Space.form` describes, from JSON-compatible values."""
     if form["array_dtype"] is not None:
         return np.array(values, dtype=form["array_dtype"])
     frame = pd.DataFrame(values)
@@ -686,7 +685,7 @@ def rows_in_form(values: list[list[Any]], form: Mapping[str, Any]) -> Rows:
     return frame
 
 
-# -- missing values, and all errors of a table at once --------------------------------------------------------
+# -- missing values, and errors of several columns -------------------------------------------------------------
 
 
 def is_complete(data: Rows) -> BoolArray:
@@ -699,7 +698,7 @@ def known_values(data: pd.DataFrame, missing: Missing) -> Iterator[tuple[Hashabl
     """The label of each column, and its values that are not missing.
 
     Raises:
-        ValueError: there are none.
+        ValueError: a column has no such values, or no row is complete and `missing` is "drop".
     """
     rows = data[is_complete(data)] if missing == "drop" and len(data) else data
     if len(rows) < min(len(data), 1):
@@ -738,7 +737,7 @@ def drop_incomplete(data: Rows, outcomes: Any, missing: Missing) -> tuple[Rows, 
 
 
 def refuse_reordered(rows: Rows, values: Any, name: str, of_rows: str = "data") -> None:
-    """Raise if values have the index of the rows in another order: which of both orders is meant is not clear."""
+    """Raise if values have the index of the rows in another order: it is ambiguous which order is meant."""
     is_indexed = isinstance(rows, pd.DataFrame) and isinstance(values, (pd.Series, pd.DataFrame))
     if not is_indexed or values.index.equals(rows.index):
         return
@@ -750,23 +749,23 @@ def refuse_reordered(rows: Rows, values: Any, name: str, of_rows: str = "data") 
 
 
 def _counted(table: pd.DataFrame) -> str:
-    """In which columns values are missing, and how many."""
+    """The columns with missing values and the number of these in each, as text."""
     counts = table.isna().sum().sort_values(ascending=False, kind="stable")
     return joined_words([f"{name} {n}" for name, n in counts[counts > 0].items()], most=6)
 
 
 def each_that_fits(work: Callable[[Any], Iterable[T]], rows: Any) -> list[T | None]:
-    """The results of a function for rows, one each; None for those that do not fit the space: it raises for them."""
+    """One result of `work` per row; None for rows that do not fit the space, for which it raises."""
     try:
         return list(work(rows)) if len(rows) else []
     except (ValueError, TypeError):
-        half = len(rows) // 2  # a few that do not fit are found without looking at each of thousands
+        half = len(rows) // 2  # bisection finds a few bad rows among thousands in few calls
         parts = (rows_at(rows, slice(half)), rows_at(rows, slice(half, None)))
         return [result for part in parts for result in each_that_fits(work, part)] if half else [None]
 
 
 def all_at_once(work: Iterable[Callable[[], T]]) -> list[T]:
-    """The results of all functions; errors are raised together.
+    """The results of all functions; their errors are raised as one.
 
     Raises:
         ValueError: with the message of each function that failed.
