@@ -1,6 +1,6 @@
-"""What a feature can hold: a real number, a whole number, one of some categories with or without an order, a date.
+"""The kinds of features: real numbers, integers, categories with and without an order, dates.
 
-Codes of dates count days, or hours, ... where the data are finer, from the first of January 1970 on.
+Codes of dates count days since 1970-01-01, or a smaller unit such as hours if the data have times.
 """
 
 from __future__ import annotations
@@ -34,45 +34,45 @@ from acex.values import (
     readable,
 )
 
-LARGEST_EXACT_INTEGER = 2**53  # beyond it a float no longer tells neighbouring integers apart
+LARGEST_EXACT_INTEGER = 2**53  # above it, not every integer has a float of its own
 LIKE_A_NUMBER = re.compile(r"[-+]?[^\w\s.,]?\s?[-+]?\d[\d,' ]*(\.\d+)?\s?([^\w\s]|[a-zA-Z]{1,3})?")  # $1,200 and 12.5 %
 DECIMAL_COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?")  # 3,5 and 1.250,75
-MOST_CODES = 100  # different texts, or different numbers in an id column; more are names, not categories
-ENOUGH_IDS = 20  # different values, before a column is believed to identify rows
-# Names of columns, in lower case with "_" between words, whose values identify rows or what several rows belong to, ...
+MOST_CODES = 100  # distinct texts, or distinct numbers in a column named like an id; more identify rows
+ENOUGH_IDS = 20  # fewest distinct values of a column that identifies rows
+# Names of columns, in snake_case, whose values identify rows, or an entity that several rows share, ...
 IDENTIFIER = re.compile(
     r"(^|[^a-z])([cghprstu]|uu|gu|hh)?ids?$|^id([^a-z]|(no|nr|num|code)$)|^(psu|seqn)$|[a-z]{2,}nr$|nummer$"
     r"|(case|cust|customer|user|patient|person|client|member|acct|account|rec|record|row|sample|subj|subject|emp|employee"
     r"|stud|student|order|item|prod|product|household|family|resp|respondent|loan|policy|claim|seq|serial|invoice)"
     r"[^a-z]?(id|no|num|number)$"
 )
-# ... and whose values identify rows only if all differ: a price index or an amount of NO has such a name, too.
+# ... and names that mean an identifier only if all values are distinct: a price index or an amount of NO matches too.
 ROW_NUMBER = re.compile(r"(^|[^a-z])(index|idx|nr|no|row|rownames?|key)$|^unnamed: \d+$")
 LIKE_A_DATE = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{2,4}")
 MOST_SHOWN = 12  # digits; longer numbers are rounded in texts
-LARGEST = 1e150  # distances are sums of squares, and the square of more than this may overflow
+LARGEST = 1e150  # distances are sums of squares, and the square of a larger number may overflow
 
 TimeUnit: TypeAlias = Literal["D", "h", "min", "s", "ms", "us"]
 UNITS: tuple[TimeUnit, ...] = get_args(TimeUnit)
 MICROSECONDS = {"D": 86_400_000_000, "h": 3_600_000_000, "min": 60_000_000, "s": 1_000_000, "ms": 1000, "us": 1}
-# Ways to write a date in a file. Where days and months could be exchanged, a column must show which is which.
+# Date formats that are inferred. Those in EITHER must be unambiguous: only one of the two may fit the whole column.
 ISO_TIMES = tuple(f"%Y-%m-%d{t}%H:%M:%S{zone}" for t in " T" for zone in ("", "Z", ".000Z", "+00:00"))
 FORMS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%Y-%m-%d %H:%M", *ISO_TIMES)
 EITHER = ("%m/%d/%Y", "%d/%m/%Y")
-# For columns that are declared as dates; each also without leading zeros.
+# Formats for columns that are declared as dates; each is also parsed without leading zeros.
 DAYS = (*FORMS[:3], *EITHER, "%d.%m.%y", "%d-%m-%Y", "%m-%d-%Y", "%Y%m%d", "%Y.%m.%d")
 TIMES = ("", " %H:%M", *(form.removeprefix("%Y-%m-%d") for form in ISO_TIMES))
 
 
-ZERO = pd.Timestamp("1970-01-01").as_unit("us")  # the moment with the code 0
+ZERO = pd.Timestamp("1970-01-01").as_unit("us")  # the timestamp with code 0
 
 
 @dataclass(frozen=True)
 class Numeric(Feature):
-    """What `Continuous` and `Integer` share.
+    """Base class of `Continuous` and `Integer`.
 
-    `unit` is shown to people, such as "months"; nothing is converted. With a `grid` a search moves on its multiples,
-    such as 50 or 0.001; with `values` it uses only these. A row may hold any other number, and keeps it.
+    `unit`, such as "months", is only displayed; nothing is converted. With a `grid`, such as 50 or 0.001, a search uses
+    multiples of it; with `values`, only these. A row may hold any other number, and may keep it.
     """
 
     low: float
@@ -83,7 +83,7 @@ class Numeric(Feature):
 
     is_number = True
     is_whole = False
-    number: ClassVar[type] = float  # what values are made of
+    number: ClassVar[type] = float  # Python type of a value
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -168,7 +168,7 @@ class Numeric(Feature):
 @register
 @dataclass(frozen=True)
 class Continuous(Numeric):
-    """A real number between `low` and `high`; a search uses this many significant `digits`, 0 for all of them."""
+    """A real number between `low` and `high`; a search uses numbers with `digits` significant digits (0: any)."""
 
     digits: int = field(default=0, kw_only=True)
 
@@ -181,7 +181,7 @@ class Continuous(Numeric):
         if not types.is_float_dtype(column.dtype):
             return None
         _refuse_long(name, column.dtype)
-        feature = cls(name, float(column.min()), float(column.max()))  # an infinite value is refused here
+        feature = cls(name, float(column.min()), float(column.max()))  # raises for an infinite value
         step, digits = step_of(column), digits_of(column)
         is_stepped = step > 0 and not shows_digits(column, step, digits)
         form: dict[str, Any] = {"grid": step} if is_stepped else {"digits": digits or readable_digits(column)}
@@ -215,16 +215,16 @@ class Integer(Numeric):
         is_whole = types.is_integer_dtype(column.dtype) or all(type(v) is int for v in column.tolist())
         if not is_whole:
             return None
-        feature = cls(name, column.min(), column.max())  # a number that is too large is refused here
+        feature = cls(name, column.min(), column.max())  # raises for a number that is too large
         grid = max(int(step_of(column)), 1)
         return replace(feature, grid=grid, values=few_values(column, grid))
 
 
 @dataclass(frozen=True)
 class Categorical(Feature):
-    """What `Ordinal` and `Nominal` share: codes are positions in `categories`, and those allowed are all listed.
+    """Base class of `Ordinal` and `Nominal`: codes are positions in `categories`, and allowed codes are listed.
 
-    An unknown value is an error, unless one of the categories, `other`, stands for all unknown values.
+    An unknown value is an error unless a category is given as `other`, which then replaces all unknown values.
     """
 
     categories: tuple[Hashable, ...]
@@ -275,12 +275,12 @@ class Categorical(Feature):
         return {category: code for code, category in enumerate(self.categories)}
 
     def _code_of(self, value: Any, other: Hashable = None) -> int | None:
-        """The code of a value, or of another one where it is not known; None if neither is."""
+        """The code of a value, or of the category `other` if the value is unknown; None without such a category."""
         is_known = is_hashable(value) and value in self._codes
         return self._codes.get(value if is_known else other)
 
     def unknown(self, values: Iterable[Any]) -> list[Any]:
-        """The values that are no category."""
+        """The values that are not among the categories."""
         return [value for value in values if self._code_of(value) is None]
 
     def value(self, code: float) -> Any:
@@ -304,7 +304,7 @@ class Categorical(Feature):
 
     def value_in(self, text: str) -> Any:
         by_text = {str(category): category for category in self.categories}
-        return by_text.get(text, by_text.get(text.capitalize(), text))  # true is written for True
+        return by_text.get(text, by_text.get(text.capitalize(), text))  # accepts true for True
 
     def codes(self, allowed: FloatArray) -> FloatArray | None:
         return allowed
@@ -334,13 +334,13 @@ class Ordinal(Categorical):
 @register
 @dataclass(frozen=True)
 class Nominal(Categorical):
-    """One of `categories`, in no order."""
+    """One of `categories`, which have no order."""
 
     ordered = False
 
     @property
     def is_counted(self) -> bool:
-        return self.categories == (False, True)  # their codes are 0 and 1
+        return self.categories == (False, True)  # these have the codes 0 and 1
 
     @property
     def high(self) -> float:
@@ -379,10 +379,10 @@ class Nominal(Categorical):
 @register
 @dataclass(frozen=True)
 class Date(Feature):
-    """A day, or a moment of it, from `first` to `last`, counted in steps of `step`.
+    """A date, or a date with a time, from `first` to `last`, counted in units of `step`.
 
-    `form` says how the column writes it: "" as dates of pandas, "date" as Python's, or as text such as "%d.%m.%Y".
-    `zone` is the time zone of days, which begin at midnight there; other moments with a zone are counted in UTC.
+    `form` is the format of the column: "" for pandas dates, "date" for Python dates, or that of texts, such as
+    "%d.%m.%Y". `zone` is the time zone in which days begin at midnight; other times with a zone are counted in UTC.
     """
 
     first: Any
@@ -419,10 +419,10 @@ class Date(Feature):
 
     @classmethod
     def declared(cls, name: str, column: pd.Series[Any], form: str | None = None) -> Self:
-        """The dates of a column that holds dates, in this format or in the one that its values show.
+        """The feature of a column declared as dates, in this format or in the only one that fits its values.
 
         Raises:
-            ValueError: they have another format, or days and months cannot be distinguished.
+            ValueError: no format fits, or several do, such as with days and months exchanged.
         """
         if not all(isinstance(value, str) for value in column.tolist()):
             if (found := cls.infer(name, column)) is None:
@@ -478,7 +478,7 @@ class Date(Feature):
         return int((self._parsed(value) - ZERO) // pd.Timedelta(1, unit="us")) / MICROSECONDS[self.step]
 
     def _parsed(self, value: Any) -> Any:
-        """A value of any type as a timestamp; texts in the column's format or ISO 8601 (pandas guesses others)."""
+        """A value of any type as a timestamp; texts in the column's format or ISO 8601 (pandas would guess others)."""
         has_form = isinstance(value, str) and self.form not in ("", "date")
         if has_form and not is_missing(parsed := pd.to_datetime(value, format=self.form, errors="coerce")):
             return parsed
@@ -527,25 +527,25 @@ class Date(Feature):
 
 
 def _zone_of_days(column: pd.Series[Any]) -> str:
-    """The time zone in which all of these moments with a zone are midnights; "" if they are not, or are so in UTC."""
+    """The column's time zone if all its timestamps are midnights there; "" if not, or if they are midnights in UTC."""
     zone, local = str(column.dt.tz), column.dt.tz_localize(None)
     if (local != local.dt.normalize()).any() or (column.dt.tz_convert("UTC").dt.hour == 0).all():
         return ""
     try:
         return zone if (_in_zone(local, zone) == column).all() else ""
-    except (KeyError, ValueError):  # the zone has no name
+    except (KeyError, ValueError):  # a zone that cannot be looked up by name
         return ""
 
 
 def _in_zone(moments: pd.Series[Any], zone: str) -> pd.Series[Any]:
-    """Local times as moments of this time zone; of an hour that occurs twice the first, after a gap the next."""
+    """Local times localized in this zone: the first of an ambiguous hour; a nonexistent time is shifted forward."""
     is_first = np.ones(len(moments), dtype=bool)
     localized: pd.Series[Any] = moments.dt.tz_localize(zone or "UTC", ambiguous=is_first, nonexistent="shift_forward")
     return localized
 
 
 def identifies_rows(name: str, n_different: int, n_rows: int) -> bool:
-    """Does a column of this name with so many different whole numbers or texts identify rows?"""
+    """Whether a column with this name and number of distinct integers or texts identifies rows."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
     if n_different < ENOUGH_IDS or not (IDENTIFIER.search(words) or ROW_NUMBER.search(words)):
         return False
@@ -553,19 +553,18 @@ def identifies_rows(name: str, n_different: int, n_rows: int) -> bool:
 
 
 def refuse(name: str, values: pd.Series[Any], bad: BoolArray, why: str) -> None:
-    """Name the first of the bad values, (n,), if there is one."""
+    """Raise a ValueError that names the first bad value, if any; `bad` is a mask, (n,)."""
     if bad.any():
         raise ValueError(f"{name!r}: {plain(values.iloc[int(bad.argmax())])!r} {why}")
 
 
-def has_decimal_commas(values: list[Any], marks: str = ",") -> bool:
-    """Are these all texts of numbers as 1.250,75 is one, some of them with one of the marks?"""
-    is_number = all(isinstance(v, str) and DECIMAL_COMMA.fullmatch(v) for v in values)
-    return is_number and not set(marks).isdisjoint("".join(values))
+def has_decimal_commas(values: list[Any]) -> bool:
+    """Whether all values are numeric strings and some contain a comma."""
+    return all(isinstance(v, str) and DECIMAL_COMMA.fullmatch(v) for v in values) and "," in "".join(values)
 
 
 def refuse_commas(name: str, values: list[Any]) -> None:
-    """Raise an error if these are texts of numbers with commas."""
+    """Raise a ValueError if the values look like numbers with decimal commas."""
     if has_decimal_commas(values):
         commas = [v for v in values if "," in v]
         what = f"{name!r}: texts such as {commas[0]!r} look like numbers with decimal commas. "
@@ -593,7 +592,7 @@ def _holds(dtype: Any, categories: list[Hashable]) -> bool:
 
 
 def _distinct(values: pd.Series[Any]) -> tuple[IntArray, list[Any]]:
-    """Each value as a position in the list of distinct values, (n,), and that list, in order of appearance."""
+    """The position of each value in the list of distinct values, (n,), and that list, in order of appearance."""
     try:
         which, distinct = pd.factorize(values)
     except TypeError:  # a value that cannot be hashed
@@ -602,7 +601,7 @@ def _distinct(values: pd.Series[Any]) -> tuple[IntArray, list[Any]]:
 
 
 def _form_of(texts: list[str]) -> str:
-    """How all of these texts write dates; "" if they do not, or if day and month cannot be distinguished."""
+    """The date format of all texts; "" if none fits, or if day and month cannot be distinguished."""
     if not texts or not texts[0][:1].isdigit():
         return ""
     if any(fitting := [form for form in FORMS if _fits(form, texts)]):
@@ -612,7 +611,7 @@ def _form_of(texts: list[str]) -> str:
 
 
 def _fits(form: str, texts: list[str]) -> bool:
-    """Are these exactly what is written in this form?"""
+    """Whether all texts are dates written exactly in this format."""
     for some in (texts[:1], texts):
         moments = pd.to_datetime(pd.Series(some), format=form, errors="coerce")
         if moments.isna().any() or moments.dt.strftime(form).tolist() != some:
