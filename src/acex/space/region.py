@@ -1,4 +1,4 @@
-"""What one factual may become."""
+"""The region of a factual: the points that a counterfactual may be."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from acex.space.grid import with_digits
 from acex.space.rules import EqualitySolver, Rule, RuleFunction, as_rules
 from acex.space.space import Column, Space
 
-ROUNDED = 12  # digits of a number that follows from others: without the noise of the calculation
+ROUNDED = 12  # significant digits of a number computed from others, to remove floating-point noise
 
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """The points that one factual may become: a box or a set of codes for each feature, and rules.
+    """The points that one factual may become: bounds or a set of codes for each feature, and rules.
 
-    `allowed[j]` is an ascending array: both ends of what feature j may take, or, for the features in `listed`, every
-    code. A step from the factual shorter than `min_step` counts as no step.
+    `allowed[j]` is an ascending array: the lower and upper bound of feature j or, for the features in `listed`, every
+    allowed code. A step from the factual shorter than `min_step` counts as no step.
     """
 
     space: Space
@@ -35,8 +35,8 @@ class Region:
     functions: tuple[RuleFunction, ...] = ()
     min_step: FloatArray | None = None  # (d,)
     max_changes: int | None = None  # features that may differ from the factual
-    middle: FloatArray | None = None  # (d,), replaces a gap where a value is needed and the factual has none
-    following: frozenset[int] = frozenset()  # features that follow from others by an equality
+    middle: FloatArray | None = None  # (d,), replaces a gap if a value is needed and the factual has none
+    following: frozenset[int] = frozenset()  # features that are computed from others by an equality
 
     @classmethod
     def of(
@@ -52,24 +52,24 @@ class Region:
         max_changes: int | None = None,
         middle: FloatArray | None = None,
     ) -> Region:
-        """What this factual, (d,), may become in a space; the relations of the space that it keeps are rules.
+        """The region of a factual, (d,); the relations of the space that the factual satisfies become rules.
 
         Args:
-            ranges: for numbers and dates a pair (low, high); an end that is None or infinite is open.
-            values: for any feature a list of allowed values. A gap stays a gap unless ranges or values are given, and
-                a value stays a value unless `values` contains None.
+            ranges: for numbers and dates, a pair (low, high); None and infinity mean no bound.
+            values: for any feature, a list of allowed values. A gap stays a gap unless ranges or values are given, and
+                a value cannot become a gap unless `values` contains None.
             constant: features that stay as they are because the reference never varies in them, (d,).
             rules: texts, and functions from rows to one True or False per row; see `as_rules`.
             min_step: steps from the factual shorter than this count as no step, (d,).
             max_changes: how many features may change.
-            middle: a usual value of each feature, (d,); by default the middle of its range.
+            middle: a typical value of each feature, (d,); by default the middle of its range.
         """
         texts, functions = as_rules(rules, space) if rules else ((), ())
         relations = as_rules(space.relations, space)[0] if space.relations else ()
         kept = [rule for rule in relations if rule.holds(factual[None], factual).all()]
         stays = np.array([f.frozen for f in space.features]) | (False if constant is None else constant)
         following = _following((*kept, *texts), stays | space.is_nominal, [f.grid for f in space.features])
-        space = space.with_grid({space.names[j]: None for j in following})  # they take any value that fits
+        space = space.with_grid({space.names[j]: None for j in following})  # any value that satisfies the equality
         pairs, lists = space.by_index("ranges", ranges), space.by_index("values", values)
         listed = lists.keys() | {j for j, feature in enumerate(space.features) if feature.lists_codes}
         allowed = []
@@ -79,7 +79,7 @@ class Region:
             if feature.values and j not in lists and wanted[0] != feature.gap:
                 some = np.unique(space.held[j].nearest(feature.exact([*feature.values])))
                 some = some[(some >= wanted[0]) & (some <= wanted[-1])]
-                if j not in pairs or (some != factual[j]).any():  # a range between two values means what lies there
+                if j not in pairs or (some != factual[j]).any():  # without any, the range allows every number
                     listed |= {j}
                     wanted = np.union1d(some, factual[j]) if wanted[0] <= factual[j] <= wanted[-1] else some
             left = _onward(feature, wanted, factual[j], bool(stays[j]), is_listed=j in listed)
@@ -98,25 +98,25 @@ class Region:
                 "let it change), or left with a single value by ranges, values and directions. Free at least one."
             )
         for function in functions:
-            region._holds(function, factual[None])  # so that an error shows before anything is asked
+            region._holds(function, factual[None])  # so that errors are raised before the first query
         may_stay = region.snap(factual[None])[0] == factual
         n_forced = int((~may_stay).sum())
         if max_changes is not None and n_forced > max_changes:
             raise ValueError(
                 f"max_changes is {max_changes}, but by ranges and values {n_forced} features cannot stay as they are."
             )
-        may_stay[[*following]] = False  # they take steps of any size
+        may_stay[[*following]] = False  # no smallest step for these
         min_step = None if min_step is None else np.where(may_stay, min_step, 0.0)
         return replace(region, min_step=min_step, max_changes=max_changes, following=following)
 
     @cached_property
     def low(self) -> FloatArray:
-        """Least allowed value of each feature, (d,)."""
+        """Smallest allowed value of each feature, (d,)."""
         return np.array([a[0] for a in self.allowed])
 
     @cached_property
     def high(self) -> FloatArray:
-        """Greatest allowed value of each feature, (d,)."""
+        """Largest allowed value of each feature, (d,)."""
         return np.array([a[-1] for a in self.allowed])
 
     @cached_property
@@ -126,7 +126,7 @@ class Region:
         return moves
 
     def values(self, j: int) -> FloatArray | None:
-        """All values feature j may take, ascending; None where they are too many to be listed."""
+        """All values feature j may take, ascending; None if there are too many to list."""
         feature, allowed = self.space.features[j], self.allowed[j]
         if j in self.listed or allowed[0] == feature.gap:
             return allowed
@@ -137,36 +137,36 @@ class Region:
 
     @cached_property
     def size(self) -> float:
-        """How many points there are, rules aside; infinite with a continuous feature."""
+        """Number of points, ignoring rules; infinite if a number has no grid."""
         counts = [
             float(len(allowed)) if j in self.listed else feature.count(allowed)
             for j, (feature, allowed) in enumerate(zip(self.space.features, self.allowed, strict=True))
         ]
-        with np.errstate(over="ignore"):  # an image has more points than a float can count
+        with np.errstate(over="ignore"):  # the number of points of an image overflows
             return float(np.prod(counts))
 
     def snap(self, X: FloatArray) -> FloatArray:
         """The nearest points of the region, (n, d); of the rules, only equalities are taken into account.
 
-        A nominal code that is not allowed becomes the factual's, or the first allowed one. What a rule says is equal
-        is made equal, where other features can make up for it.
+        A nominal code that is not allowed becomes the factual's or, if that is not allowed, the first allowed one.
+        Equalities are satisfied by changing other features, if possible.
         """
         X = self._snapped(np.atleast_2d(X))
         return X if self._solver is None else self._solver(X)
 
     def completed(self, X: FloatArray, fixed: BoolArray) -> FloatArray:
-        """Points, (n, d), moved until equalities hold, computed features first; what is fixed, (n, d), stays."""
+        """Points, (n, d), moved until equalities hold, computed features first; values in `fixed`, (n, d), stay."""
         return X if self._solver is None else self._solver(X, fixed, self.computed)
 
     @cached_property
     def computed(self) -> frozenset[int]:
-        """The features that equalities compute from others, those that hold within rounding included."""
+        """The features that equalities compute from others, including equalities that hold up to rounding."""
         nearly = [e for rule in self.rules for e in rule.equalities if e.limit]
         return self.following.union(*(e.formula.columns(e.left) for e in nearly))
 
     @cached_property
     def tied(self) -> BoolArray:
-        """Which features are tied to each other by equalities, directly or through others, (d, d)."""
+        """Which pairs of features are connected by equalities, directly or through others, (d, d)."""
         tied = np.eye(len(self.space), dtype=bool)
         for equality in (equality for rule in self.rules for equality in rule.equalities):
             tied[np.ix_(equality.columns, equality.columns)] = True
@@ -188,7 +188,7 @@ class Region:
         return self._snapped(X, [j])[:, j]
 
     def _snapped(self, X: FloatArray, chosen: Collection[int] | None = None) -> FloatArray:
-        """The nearest points that features may have, each by itself, (n, d); only the chosen features have to fit."""
+        """The nearest points, (n, d), with each feature snapped on its own; only the `chosen` ones need to be valid."""
         chosen = range(len(self.space)) if chosen is None else chosen
         if self._filled.any():
             X = np.where((X == MISSING_CODE) & self._filled, self._stand_in, X)
@@ -205,22 +205,22 @@ class Region:
 
     @cached_property
     def _filled(self) -> BoolArray:
-        """Which features with an order have values here, and gaps elsewhere, (d,)."""
+        """Which ordered features have a value in this region, though other rows may have gaps, (d,)."""
         return np.asarray((self.space.gap_codes == MISSING_CODE) & (self.low != MISSING_CODE))
 
     @cached_property
     def _stand_in(self) -> FloatArray:
-        """What a gap of another row becomes here: the factual's own value, or a usual one, (d,)."""
+        """The value that replaces a gap of another row: the factual's or, if that is a gap, a typical one, (d,)."""
         middle = (self.low + self.high) / 2 if self.middle is None else self.middle
         return np.where(self.factual == MISSING_CODE, middle, self.factual)
 
     @cached_property
     def _steps(self) -> list[int]:
-        """The features that move on a grid."""
+        """Positions of the features that are rounded to a grid or to significant digits."""
         return [j for j, feature in enumerate(self.space.features) if feature.is_stepped and j not in self.listed]
 
     def _moved(self, columns: list[int], X: FloatArray) -> FloatArray:
-        """The nearest values on the grids of features, (n, k); the factual's own in place of the one nearest to it."""
+        """The nearest values on the features' grids, (n, k); the factual's value replaces the one nearest to it."""
         low, high, home = self.low[columns], self.high[columns], self.factual[columns]
         steps = rounded([self.space.features[j] for j in columns], np.vstack([home, X]))
         held = np.column_stack([self.space.held[j].nearest(x) for j, x in zip(columns, steps[1:].T, strict=True)])
@@ -228,7 +228,7 @@ class Region:
         return np.where(is_home, home, np.clip(held, low, high))
 
     def _confined(self, j: int, x: FloatArray) -> FloatArray:
-        """The nearest of the codes allowed to feature j, (n,); without an order, the factual's or the first."""
+        """The nearest allowed codes of feature j, (n,); for a nominal feature, see `snap`."""
         feature, allowed = self.space.features[j], self.allowed[j]
         if feature.ordered:
             return np.asarray(allowed[np.abs(x[:, None] - allowed).argmin(axis=1)])
@@ -237,7 +237,7 @@ class Region:
 
     @cached_property
     def _partial(self) -> list[int]:
-        """The features that may take some of their codes only, where clipping does not lead to these."""
+        """Positions of the features whose allowed codes clipping to the bounds does not enforce."""
         partial = []
         for j, (feature, column) in enumerate(zip(self.space.features, self.space.held, strict=True)):
             is_whole = feature.lists_codes and np.array_equal(self.allowed[j], column.every) and not feature.gaps
@@ -246,7 +246,7 @@ class Region:
         return partial
 
     def contains(self, X: FloatArray) -> BoolArray:
-        """Which points belong to the region, rules included, (n,)."""
+        """Which points are in the region and satisfy all rules, (n,)."""
         X = np.atleast_2d(X)
         inside = np.asarray((self._snapped(X) == X).all(axis=1), dtype=bool)
         for rule in self.rules:
@@ -259,7 +259,7 @@ class Region:
         return inside
 
     def _holds(self, function: RuleFunction, X: FloatArray) -> BoolArray:
-        """For which points a caller's function over rows is true, (n,)."""
+        """Which points satisfy a rule that is a function of rows, (n,)."""
         try:
             rows = self.space.decode(X)
             mask = np.asarray(aligned_answer(function, rows))
@@ -277,7 +277,7 @@ class Region:
 
 
 def _wanted(column: Column, pair: Any, values: Any, value: float) -> FloatArray:
-    """The codes that `ranges` or `values` leave of a feature that has this one now."""
+    """The codes of a feature that `ranges` or `values` allow; `value` is the factual's code."""
     if pair is not None:
         return column.within(pair)
     if values is not None:
@@ -286,13 +286,13 @@ def _wanted(column: Column, pair: Any, values: Any, value: float) -> FloatArray:
 
 
 def _following(rules: Iterable[Rule], stays: BoolArray, grids: Sequence[float]) -> frozenset[int]:
-    """For each equality the feature that follows from the others: that on its left, or another that does not stay.
+    """For each equality, the feature that is computed from the others: the one with the finest grid that may change.
 
-    The finest grid follows: a whole number of games won is seldom the product of games and a rounded rate.
+    A whole number of games won is seldom the product of games and a rounded rate. Ties go to the left side.
     """
     following: set[int] = set()
     for equality in (equality for rule in rules for equality in rule.equalities):
-        if equality.limit or len(equality.columns) < 2:  # rounded: it stays on its grid
+        if equality.limit or len(equality.columns) < 2:  # with a limit, features can stay on their grids
             continue
         left = sorted(equality.formula.columns(equality.left))
         free = [j for j in (*reversed(left), *reversed(equality.columns)) if not stays[j] and j not in following]
@@ -301,7 +301,7 @@ def _following(rules: Iterable[Rule], stays: BoolArray, grids: Sequence[float]) 
 
 
 def _onward(feature: Feature, allowed: FloatArray, value: float, stays: bool, *, is_listed: bool) -> FloatArray:
-    """The codes allowed to a frozen or directed feature that has this one now."""
+    """The codes that remain if the feature is frozen or has a direction; `value` is the factual's code."""
     way = None if feature.gap in (value, allowed[0]) else feature.direction  # nothing lies above or below a gap
     least = value if stays or way == "increase" else -np.inf
     most = value if stays or way == "decrease" else np.inf
@@ -320,7 +320,7 @@ def _onward(feature: Feature, allowed: FloatArray, value: float, stays: bool, *,
 
 
 def _stepped(column: Column, allowed: FloatArray, value: float) -> FloatArray:
-    """The ends of what is left on the feature's grid, its own value included; descending if there is nothing."""
+    """The bounds of the allowed values on the feature's grid and the factual's value; descending if there are none."""
     feature = column.feature
     low, high = feature.inwards(allowed[0], allowed[-1])
     if allowed[0] <= value <= allowed[-1]:
@@ -329,4 +329,4 @@ def _stepped(column: Column, allowed: FloatArray, value: float) -> FloatArray:
         high = value if high < value or high == near else high
     elif low > high:
         return np.array([low, high])
-    return np.clip(column.nearest([low, high]), allowed[0], allowed[-1])  # a limit holds to the last digit
+    return np.clip(column.nearest([low, high]), allowed[0], allowed[-1])  # bounds hold exactly
