@@ -1,20 +1,20 @@
-"""Plausibility of kind "joint": what the other features of a row predict for each one, and how far points are from it.
+"""Plausibility of kind "joint": each feature is predicted from the others, and points are scored by their errors.
 
-    y     (n, q)   what is predicted: the normal score of a number, and 1 or 0 for each category
-    phi   (n, p)   basis functions of points: y, some more functions of numbers, products of two columns of y
+    y     (n, q)   targets of the regressions: the normal score of a number, and 1 or 0 for each category
+    phi   (n, p)   basis functions of points: y, further functions of the numbers, products of two columns of y
     S              the basis functions that depend on a feature; the feature is predicted from all others
-    K     (p, p)   inverse of phi' phi + ridge, with basis functions of mean zero
+    K     (p, p)   inverse of phi' phi + ridge, with centred basis functions
 
-Each column of y is a ridge regression on the basis functions outside S, and one inverse gives all of them:
+Each column of y has a ridge regression on the basis functions outside S, and one inverse gives all of them:
 e = inv(K_SS) K_S phi is the residual of the basis functions in S, and the leverage of a row is phi' K phi - e' K_SS e.
-So each row of the reference gets its leave-one-out error, with which a new point is compared.
+So each row of the reference gets a leave-one-out error, with which the errors of new points are compared.
 
-The size of the error is predicted from the same basis functions: the price of a small diamond is known to fifty
-dollars, that of a large one to thousands. A number far from every known one, in a gap or beyond the ends, is off by its
-distance to the nearest known one, less what is usual there.
+The size of the error is predicted from the same basis functions: the price of a small diamond is predictable to within
+fifty dollars, the price of a large one only to within thousands. A number far from all known values, between two of
+them or outside their range, gets an additional error: its distance to the nearest one, less the usual distance there.
 
-A missing number is replaced by its prediction and is never off; missing numbers of the reference are filled in the same
-way, `ROUNDS` times, and no error is learnt from them. A missing category is one more category.
+A missing number is replaced by its prediction and has no error. Missing numbers of the reference are filled in the same
+way, in `ROUNDS` iterations, and do not count in estimates of the error. A missing category is one more category.
 """
 
 from __future__ import annotations
@@ -30,42 +30,42 @@ from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.space.feature import MISSING_CODE
 from acex.space.scale import Scale
 
-# Chosen on simulated tables (suite "plausible" of benchmarks/); neighbouring values do as well.
-MOST_LEVELS = 20  # categories of a feature that are distinguished, the most frequent ones
+# Chosen on simulated tables (suite "plausible" of benchmarks/); similar values work as well.
+MOST_LEVELS = 20  # number of categories of a feature that are distinguished, the most frequent ones
 MOST_BASIS = 200
-BENDS = (0.25, 0.5, 0.75)  # ranks at which the slope may change
-BEND, PRODUCT = 0.5, 0.1  # scale of these basis functions relative to y: smaller ones are used less
-RIDGES = (0.0003, 0.003, 0.03, 0.3)  # in shares of the rows: for each feature the one with the least error
-RIDGE_ROWS, SPREAD_ROWS = 1.0, 300.0  # rows' worth that is added to each ridge; that of the spread
-NO_ERROR = 0.1  # of the usual one; a smaller error is as good as none
-LEAST_ERROR = 1e-3  # of a normal score: where nothing is ever off, this is
-LEAST_CHANCE = 0.003  # of a category, where the regression predicts none; less where it is hardly ever wrong
-SURE = 0.1  # of the squared error: how much less
-FARTHEST = 4.0  # deviations: basis functions are clipped here
-GAP, NEIGHBOURS = 3.0, 5  # deviations that a standard deviation counts for where no value is in reach of a known one
-ROUNDS = 2  # in which missing numbers of the reference are filled in
-POWER = 3.0  # the greater, the more the strangest feature decides alone
+BENDS = (0.25, 0.5, 0.75)  # ranks at which the slope of a piecewise linear function may change
+BEND, PRODUCT = 0.5, 0.1  # scale of these basis functions relative to y: a ridge penalises a smaller scale more
+RIDGES = (0.0003, 0.003, 0.03, 0.3)  # as shares of the number of rows; each feature uses the one of least error
+RIDGE_ROWS, SPREAD_ROWS = 1.0, 300.0  # number of rows added to each ridge; ridge of the regressions of error sizes
+NO_ERROR = 0.1  # share of the usual error added before taking logarithms, which limits the effect of tiny errors
+LEAST_ERROR = 1e-3  # in normal scores; added to each spread, which would be zero for an exactly predictable feature
+LEAST_CHANCE = 0.003  # lower bound on the probability of a category; lower still if the regression is rarely wrong
+SURE = 0.1  # that lower bound as a share of the squared spread
+FARTHEST = 4.0  # standard deviations at which basis functions are clipped
+GAP, NEIGHBOURS = 3.0, 5  # error per standard deviation out of reach of known values; neighbours that define the reach
+ROUNDS = 2  # iterations of filling in missing numbers of the reference
+POWER = 3.0  # of the norm over features: the larger, the more the largest error dominates
 
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """Basis functions: how points become y and phi."""
+    """The basis functions: compute y and phi of points."""
 
-    numbers: IntArray  # the features that are numbers and vary
-    knots: tuple[tuple[FloatArray, FloatArray, FloatArray], ...]  # of each: values, their normal scores, their ranks
-    reaches: tuple[FloatArray, ...]  # of each: how far each value is from its fifth neighbour
-    middle: FloatArray  # mean of each
-    per_unit: FloatArray  # 1 / s of each
-    categories: IntArray  # the other features that vary
-    levels: tuple[FloatArray, ...]  # of each: the codes that are distinguished
-    owners: IntArray  # of each column of y, the position of its feature among `features`, (q,)
+    numbers: IntArray  # the ordered features that vary
+    knots: tuple[tuple[FloatArray, FloatArray, FloatArray], ...]  # per number: values, their normal scores, their ranks
+    reaches: tuple[FloatArray, ...]  # per number: distance from each value to its fifth-nearest neighbour
+    middle: FloatArray  # mean of each number
+    per_unit: FloatArray  # 1 / s of each number
+    categories: IntArray  # the nominal features that vary
+    levels: tuple[FloatArray, ...]  # per nominal feature: the codes that are distinguished
+    owners: IntArray  # for each column of y, the position of its feature in `features`, (q,)
     n_bends: int
     pairs: IntArray  # columns of y whose products are basis functions, (2, k)
-    plain: bool  # are the numbers themselves basis functions too?
+    plain: bool  # whether the numbers themselves are basis functions too
 
     @classmethod
     def of(cls, scale: Scale, reference: FloatArray) -> Basis:
-        """The basis for a reference, (m, d); bends and products up to `MOST_BASIS`."""
+        """The basis for a reference, (m, d), with as many bends and products as fit into `MOST_BASIS`."""
         from scipy.special import ndtri
 
         varies = scale.deviations > 0
@@ -100,7 +100,7 @@ class Basis:
 
     @cached_property
     def features(self) -> IntArray:
-        """The features that are judged: numbers first, then categories."""
+        """The features that are predicted: numbers first, then categories."""
         return np.concatenate([self.numbers, self.categories])
 
     @cached_property
@@ -111,7 +111,7 @@ class Basis:
         return np.concatenate([np.full(count, size) for size, count in kinds])
 
     def groups(self) -> Iterator[tuple[IntArray, IntArray]]:
-        """For each feature its columns of y, and S."""
+        """For each feature, its columns of y and S."""
         numbers = np.arange(len(self.numbers))
         single = [self.owners, np.tile(numbers, int(self.plain)), np.repeat(numbers, self.n_bends)]
         first, second = (np.concatenate([*single, self.owners[half]]) for half in self.pairs)
@@ -130,7 +130,7 @@ class Basis:
         return y
 
     def gaps(self, X: FloatArray) -> FloatArray:
-        """How far each number is from the nearest one known, beyond its reach, in standard deviations, (n, numbers)."""
+        """Distance of each number from the nearest known value, less its reach, in deviations, (n, numbers)."""
         gaps = np.empty((len(X), len(self.numbers)))
         for i, (x, (values, _, _), reach) in enumerate(
             zip(X[:, self.numbers].T, self.knots, self.reaches, strict=True)
@@ -141,7 +141,7 @@ class Basis:
         return gaps
 
     def gaps_without(self, reference: FloatArray) -> FloatArray:
-        """The same for each row of the reference, had it not been there, (m, numbers)."""
+        """The same for each row of the reference, with that row left out, (m, numbers)."""
         gaps = np.zeros((len(reference), len(self.numbers)))
         for i, (x, reach) in enumerate(zip(reference[:, self.numbers].T, self.reaches, strict=True)):
             known = x != MISSING_CODE
@@ -158,7 +158,7 @@ class Basis:
         return np.asarray(X[:, self.numbers] == MISSING_CODE)
 
     def __call__(self, X: FloatArray, y: FloatArray) -> FloatArray:
-        """phi of points whose y is known, (n, p)."""
+        """phi of points, given their y, (n, p)."""
         y = np.clip(y, -FARTHEST, FARTHEST)
         blocks = [y]
         if self.plain:
@@ -173,20 +173,20 @@ class Basis:
 
 @dataclass(frozen=True, eq=False)
 class JointModel:
-    """The regressions of a reference: what is expected of a point is centre + (phi - mean) * per * slopes."""
+    """The regressions fitted to a reference; they predict y as centre + ((phi - mean) * per) @ slopes."""
 
     basis: Basis
     mean: FloatArray  # of each basis function, (p,)
-    per: FloatArray  # what it is multiplied by, (p,)
+    per: FloatArray  # factor of each basis function, (p,)
     centre: FloatArray  # mean of y, (q,)
     slopes: FloatArray  # (p, q)
     spreads: FloatArray  # usual error of each column of y, (q,)
-    widening: FloatArray  # slopes of its logarithm, (p, q)
-    own: FloatArray  # strangeness of each reference row, had it not been there, (m,)
+    widening: FloatArray  # slopes of the logarithm of the error, (p, q)
+    own: FloatArray  # strangeness of each reference row, with that row left out, (m,)
 
     @classmethod
     def of(cls, scale: Scale, reference: FloatArray) -> JointModel:
-        """Those for reference points, (m, d)."""
+        """The regressions for reference points, (m, d)."""
         basis = Basis.of(scale, reference)
         out = cls._of(basis, reference, scale.filled(reference))
         for _ in range(ROUNDS if basis.missing(reference).any() else 0):
@@ -219,7 +219,7 @@ class JointModel:
         return replace(out, own=_combined(off))
 
     def off(self, X: FloatArray) -> FloatArray:
-        """How many deviations each feature of `basis.features` is from what is expected of it, (n, f)."""
+        """Distance of each feature of `basis.features` from its prediction, in deviations, (n, f)."""
         missing, X = self.basis.missing(X), self.filled(X)
         y = self.basis.expected(X)
         predicted = ((self.basis(X, y) - self.mean) * self.per) @ np.hstack([self.slopes, self.widening])
@@ -229,7 +229,7 @@ class JointModel:
         return off
 
     def filled(self, X: FloatArray) -> FloatArray:
-        """The points with what is expected in place of numbers that are missing, (n, d)."""
+        """The points with predictions in place of missing numbers, (n, d)."""
         missing = self.basis.missing(X)
         if not missing.any():
             return X
@@ -244,7 +244,7 @@ class JointModel:
         return X
 
     def strangeness(self, X: FloatArray) -> FloatArray:
-        """One number for all features of a point, of which the strangest counts most, (n,)."""
+        """One score per point for all its features, dominated by the largest error, (n,)."""
         return _combined(self.off(X))
 
     def _off(self, y: FloatArray, predicted: FloatArray, spreads: FloatArray, gaps: FloatArray) -> FloatArray:
@@ -256,21 +256,21 @@ class JointModel:
             least = np.clip(SURE * spreads[:, at : at + len(codes)] ** 2, LEAST_ERROR**2, LEAST_CHANCE)
             chances = np.clip(predicted[:, at : at + len(codes)], least, 1.0)
             is_it = y[:, at : at + len(codes)] > 0
-            rare = np.clip(1.0 - chances.sum(axis=1), LEAST_CHANCE, 1.0)  # one of those that are not distinguished
+            rare = np.clip(1.0 - chances.sum(axis=1), LEAST_CHANCE, 1.0)  # any category that is not distinguished
             chance = np.where(is_it.any(axis=1), (chances * is_it).sum(axis=1), rare)
-            # As unlikely, next to the likeliest one, as a number that is so many deviations off.
+            # z with exp(-z^2 / 2) = chance / largest chance, as for a normal variable that is z deviations off.
             off[:, j] = np.sqrt(2 * np.log(np.maximum(chances.max(axis=1), chance) / chance))
             at += len(codes)
         return off
 
 
 def _where(known: BoolArray) -> Any:
-    """What numpy takes for the places that count: all of them in the plain way, where nothing is missing."""
+    """The `where=` argument for NumPy reductions: True if no value is missing, else the mask."""
     return True if known.all() else known
 
 
 def _reach(values: FloatArray) -> FloatArray:
-    """How far each of some ascending values is from its fifth neighbour; all of the way where there are fewer, (v,)."""
+    """Distance from each of ascending values to its fifth-nearest neighbour, (v,); their range if there are fewer."""
     if len(values) <= NEIGHBOURS:
         return np.full(len(values), values[-1] - values[0])
     below, above = np.full((2, NEIGHBOURS + 1, len(values)), np.inf)
@@ -291,7 +291,7 @@ Groups = list[tuple[IntArray, IntArray]]
 
 
 def _regressions(phi: FloatArray, units: FloatArray, groups: Groups) -> tuple[FloatArray, FloatArray]:
-    """Errors of y in the reference, each row left out in turn, (m, q), and slopes, (p, q).
+    """Leave-one-out errors of y in the reference, (m, q), and slopes, (p, q).
 
     Args:
         units: standard deviations of y; the first q basis functions are y in these units.
@@ -318,7 +318,7 @@ def _regressions(phi: FloatArray, units: FloatArray, groups: Groups) -> tuple[Fl
 
 
 def _spreads(phi: FloatArray, wanted: FloatArray, groups: Groups) -> tuple[FloatArray, FloatArray]:
-    """Leave-one-out predictions of each column of wanted from outside S, (m, q), and slopes, (p, q)."""
+    """Leave-one-out predictions of `wanted` from the basis functions outside S, (m, q), and slopes, (p, q)."""
     gram, products = phi.T @ phi, phi.T @ wanted
     K, slopes = np.linalg.inv(gram + SPREAD_ROWS * np.eye(len(gram))), np.zeros_like(products)
     seen, predicted = phi @ K, np.empty_like(wanted)
