@@ -1,10 +1,10 @@
-"""Relations of columns of numbers, as texts of rules: total == a + b, amount == price * n, square == a * a.
+"""Relations between numeric columns, as text of rules: total == a + b, amount == price * n, square == a * a.
 
 A relation holds in every known row, and shuffling a column would break it. All columns that are linear in columns
-before them are found by one QR decomposition; a product is a sum of logarithms of absolute values. What holds only
-because columns were rounded is found in the same way: abs(gross - 1.19 * net) <= 0.005, abs(sum(sand, clay, lime) -
-100) <= 0.1; and by trial where a rounded column is a product or quotient of two: abs(bmi - w / h / h) <= 0.05. The
-limit is the largest deviation known, which must not exceed what rounding each of the columns explains.
+before them are found by one QR decomposition; a product is a sum of logarithms of absolute values. Linear relations
+that hold up to the rounding of columns are found in the same way: abs(gross - 1.19 * net) <= 0.005, abs(sum(sand, clay,
+lime) - 100) <= 0.1. Their limit is the largest deviation in the known rows, which must not exceed what rounding
+explains. Rounded products and quotients of two columns are found by trial: abs(bmi - w / h / h) <= 0.05.
 """
 
 from __future__ import annotations
@@ -18,45 +18,45 @@ import numpy as np
 
 from acex.arrays import BoolArray, FloatArray, IntArray
 
-EQUAL, LARGEST = 1e-9, 1e300  # relative: numbers that differ by less are equal; numbers beyond are infinite
+EQUAL, LARGEST = 1e-9, 1e300  # relative tolerance of equality; larger numbers count as infinite
 KEYWORDS = ("if", "then", "and", "or", "not", "in")  # of rules
-FEWEST = 20  # rows that a rule has to hold for
-MOSTLY = 0.5  # share of a factor's values that are not zero
-SURPRISE = 0.05  # share of rows that would break it, if the columns had nothing to do with each other
-CHANCE = 1e-6  # with which a shuffled column may keep a relation in all rows
-MOST_ROWS = 2000  # rows that relations are looked for in; they are checked in all
-RESIDUAL = 1e-8  # of a column's deviation: rounding leaves less of a column that depends on others
-ROUGHLY = 1e-6  # the noise of a solution is less
+FEWEST = 20  # fewest rows that a rule must hold for
+MOSTLY = 0.5  # least share of nonzero values of a factor
+SURPRISE = 0.05  # least share of rows that would break a relation if the columns were independent
+CHANCE = 1e-6  # largest probability that a shuffled column satisfies a relation in all rows
+MOST_ROWS = 2000  # number of rows in which relations are searched for; they are checked in all
+RESIDUAL = 1e-8  # share of a column's deviation; a residual below it is a rounding error: the column is dependent
+ROUGHLY = 1e-6  # tolerance for numerical noise in a solution
 ROWS_PER_TERM = 5
-MOST_TERMS = 30  # columns in a relation that is not a plain sum
-SIMPLE, MOST_ROUGH = 4, 3  # digits of a simple weight, and columns in a relation with weights that are not
-LONG_SUM = 3  # columns, above which a sum is written with sum()
-MOST_DECIMALS, COARSE = 4, 0.15  # of columns that were rounded: decimals, and the largest unit in their deviations
-SIGNIFICANT = 6.0  # standard errors of a weight that is not zero
-POWERS, MOST_FACTORS = (-1, 1, -2), 60  # of the second factor of rounded products, and columns that are tried
+MOST_TERMS = 30  # most columns in a relation that is not a plain sum
+SIMPLE, MOST_ROUGH = 4, 3  # most digits of a simple weight; most columns in a relation with weights that are not simple
+LONG_SUM = 3  # a sum of more columns is written with sum()
+MOST_DECIMALS, COARSE = 4, 0.15  # of rounded columns: most decimals; largest unit, in standard deviations
+SIGNIFICANT = 6.0  # standard errors by which a weight must differ from zero
+POWERS, MOST_FACTORS = (-1, 1, -2), 60  # of rounded products: exponents of the second factor; most columns tried
 
 
 def is_close(a: FloatArray, b: FloatArray) -> BoolArray:
-    """Which numbers are equal but for rounding, (n,); an infinite one equals none."""
+    """Which numbers are equal up to rounding, (n,); infinity equals nothing."""
     with np.errstate(invalid="ignore"):  # inf - inf
         apart = np.abs(a - b)
     return np.asarray(apart <= EQUAL * np.clip(np.maximum(np.abs(a), np.abs(b)), 1.0, LARGEST))
 
 
 def column_text(name: str) -> str:
-    """The name of a column as rules write it."""
+    """The name of a column as written in rules."""
     is_plain = re.fullmatch(r"[^\W\d][\w.]*", name) and name not in KEYWORDS and name.lower() not in ("true", "false")
     return name if is_plain else f"`{name}`"
 
 
 def number_text(value: float, tolerance: float = EQUAL) -> str:
-    """A number with as few digits as the relative tolerance leaves."""
-    texts = (f"{value:.{digits}g}" for digits in range(1, 18))  # 17 tell any two floats apart
+    """A number with the fewest digits that the relative tolerance allows."""
+    texts = (f"{value:.{digits}g}" for digits in range(1, 18))  # 17 digits distinguish any two floats
     return f"{float(next(text for text in texts if abs(float(text) - value) <= tolerance * abs(value))) + 0.0:.15g}"
 
 
 def find_relations(names: Sequence[str], X: FloatArray) -> list[str]:
-    """The relations of the columns of known rows, (n, k); together they imply all others."""
+    """The relations between the columns of known rows, (n, k); together they imply all others."""
     use = [j for j, name in enumerate(names) if "`" not in name and len(X) >= FEWEST and np.ptp(X[:, j]) > 0]
     if len(use) < 2:
         return []
@@ -73,12 +73,12 @@ def find_relations(names: Sequence[str], X: FloatArray) -> list[str]:
         powers = np.rint(weights / least)
         is_simple = 2 < np.abs(powers).sum() <= len(columns) + 1
         is_simple = is_simple and bool((np.abs(weights / least - powers) < ROUGHLY).all())
-        # A column that follows from a sum needs no square.
+        # A column that is already determined by a sum needs no relation such as square == a * a.
         if is_simple and not found.get(tuple(columns)) and (len(columns) > 2 or max(columns) not in sums):
             found[tuple(columns)] = _written(words, X, columns, powers, constant / least, is_product=True)
     follow = {max(columns) for columns, text in found.items() if text}
     rounded: dict[int, str] = {}
-    for left_out in (follow, sums) if follow > sums else (follow,):  # others may follow from what is a product
+    for left_out in (follow, sums) if follow > sums else (follow,):  # others may depend on products
         rest = np.delete(np.arange(len(words)), list(left_out))
         rounded = {int(rest[j]): text for j, text in _rounded([words[j] for j in rest], X[:, rest])} | rounded
     rest = np.delete(np.arange(len(words)), [*follow, *rounded])
@@ -87,7 +87,7 @@ def find_relations(names: Sequence[str], X: FloatArray) -> list[str]:
 
 
 def _linear_in_logs(X: FloatArray, factors: BoolArray) -> Iterator[tuple[IntArray, FloatArray, float]]:
-    """The same as `_linear` for the logarithms of some columns, in the rows in which none of them is zero."""
+    """The relations of `_linear` between logarithms of some columns, in the rows in which none of these is zero."""
     use = np.flatnonzero(factors)
     some = X[(X[:, use] != 0).all(axis=1)][:, use]
     if len(some) >= FEWEST:
@@ -95,7 +95,7 @@ def _linear_in_logs(X: FloatArray, factors: BoolArray) -> Iterator[tuple[IntArra
 
 
 def _linear(X: FloatArray) -> Iterator[tuple[IntArray, FloatArray, float]]:
-    """Columns, their weights and a constant such that X[:, columns] @ weights is the constant in some of the rows."""
+    """Columns, weights and a constant such that X[:, columns] @ weights equals the constant in a sample of rows."""
     some = X[:: 1 + len(X) // max(MOST_ROWS, 3 * X.shape[1])]
     middle, spread = some.mean(axis=0), some.std(axis=0)
     Z = (some - middle) / np.where(spread > 0, spread, 1.0) / np.sqrt(len(some))
@@ -119,12 +119,12 @@ def _linear(X: FloatArray) -> Iterator[tuple[IntArray, FloatArray, float]]:
 def _written(
     words: list[str], X: FloatArray, columns: IntArray, weights: FloatArray, constant: float, is_product: bool = False
 ) -> str | None:
-    """The relation as a rule; None if it does not hold in all rows, may be chance, or is too complicated."""
+    """The relation as text of a rule; None if it fails in a row, may be due to chance, or is too complicated."""
     is_sum = len(columns) > 2 and not is_product and bool((np.abs(weights - weights[0]) < ROUGHLY).all())
     kept, broken = np.array([_chance_of(X[:, j]) for j in columns]).T
     if (kept.min() if is_sum else kept.max()) > np.log(CHANCE) or broken.max() < SURPRISE:
         return None
-    for tolerance in (ROUGHLY, EQUAL / 10):  # the first finds the simple numbers behind the noise of the solution
+    for tolerance in (ROUGHLY, EQUAL / 10):  # the first rounds away the noise of the solution
         i, factors, last = _arranged(weights, constant, tolerance, is_product)
         rest, others, left = np.array([float(text) for text in factors]), np.delete(columns, i), columns[i]
         with np.errstate(over="ignore"):
@@ -142,23 +142,23 @@ def _written(
 
 
 def _rounded(words: list[str], X: FloatArray) -> Iterator[tuple[int, str]]:
-    """Linear relations that hold but for rounding: a column that follows, and the rule."""
+    """Linear relations that hold up to rounding: the dependent column, and the text of the rule."""
     (use, units), spread = _finely_rounded(X), X.std(axis=0)
     words, X, spread = [words[j] for j in use], X[:, use], spread[use]
     if X.shape[1] < 2 or len(X) < ROWS_PER_TERM * X.shape[1]:
         return
     Z = (X - X.mean(axis=0)) / spread / np.sqrt(len(X))
-    R = np.asarray(np.linalg.qr(Z, mode="r"))  # R'R is the matrix of correlations
+    R = np.asarray(np.linalg.qr(Z, mode="r"))  # R'R is the correlation matrix
     left, coarse = np.maximum(np.abs(np.diag(R)), EQUAL), units / spread
-    np.fill_diagonal(R, np.where(left > EQUAL, np.diag(R), EQUAL))  # no zero to divide by
-    weights = np.triu(np.linalg.inv(R) * np.diag(R), 1)  # of each column, by those before it, but for the sign
+    np.fill_diagonal(R, np.where(left > EQUAL, np.diag(R), EQUAL))  # keeps R invertible
+    weights = np.triu(np.linalg.inv(R) * np.diag(R), 1)  # of the columns before each column, up to the sign
     noise = np.sqrt((weights**2).T @ coarse**2 + coarse**2) / np.sqrt(12)
     is_near = left <= 2 * noise
     basis = np.flatnonzero(~is_near)
-    scatter = np.sqrt(np.diag(np.linalg.pinv(R[:, basis].T @ R[:, basis])) / len(X))  # of weights, by unit of `left`
+    scatter = np.sqrt(np.diag(np.linalg.pinv(R[:, basis].T @ R[:, basis])) / len(X))  # of weights, per unit of `left`
     for j in np.flatnonzero(is_near):
         fitted = np.linalg.lstsq(R[:, basis], R[:, j], rcond=None)[0]
-        error = SIGNIFICANT * scatter * left[j] / np.maximum(np.abs(fitted), EQUAL)  # relative, of each weight
+        error = SIGNIFICANT * scatter * left[j] / np.maximum(np.abs(fitted), EQUAL)  # relative error of each weight
         used = error < 1
         if 0 < used.sum() < MOST_TERMS:
             at = np.append(basis[used], j)
@@ -171,10 +171,10 @@ def _rounded(words: list[str], X: FloatArray) -> Iterator[tuple[int, str]]:
 def _written_rounded(
     words: list[str], X: FloatArray, units: FloatArray, weights: FloatArray, error: float
 ) -> str | None:
-    """The relation X @ weights == constant, but for rounding, as a rule; None as in `_written`.
+    """The relation X @ weights == constant, up to rounding, as text of a rule; None as in `_written`.
 
     Args:
-        error: of the weights, relative. They are replaced by the simplest numbers with which all rows agree.
+        error: relative error of the weights, which are replaced by the simplest numbers that agree with all rows.
     """
     for tolerance in (error, error / 10, error / 100):
         i, factors, _ = _arranged(weights, 0.0, tolerance, False)
@@ -186,7 +186,7 @@ def _written_rounded(
         middle = (low + high) / 2
         last = "0" if low <= 0 <= high else number_text(middle, (high - low) / 2 / abs(middle))
         limit, half = float(np.abs(values - float(last)).max()), float(np.ptp(values)) / 2
-        if limit > 1.5 * half:  # values on one side of it only
+        if limit > 1.5 * half:  # the values are nearly all on one side of it
             last, limit = number_text(float(values.min()) + half), half
         limit = max(limit, EQUAL)
         kept, broken = np.array(
@@ -204,18 +204,18 @@ def _written_rounded(
 
 
 def _rounded_products(words: list[str], X: FloatArray) -> Iterator[str]:
-    """Columns that are products or quotients of two others but for rounding, as rules; the closest come first."""
+    """Columns that are products or quotients of two others up to rounding, as rules, most precise first."""
     (targets, units), d = _finely_rounded(X), X.shape[1]
     if not len(targets) or d > MOST_FACTORS:
         return
     factors, some = np.column_stack([X, np.ones(len(X))]), slice(None, None, max(len(X) // FEWEST, 1))
     likely = []
     for power, i in product(POWERS, range(d + 1)):
-        with np.errstate(all="ignore"):  # what is divided by zero equals nothing
+        with np.errstate(all="ignore"):  # a division by zero gives no limits
             values = (factors[some, i, None] * X[some] ** power)[:, :, None]
             low, high = _factor_limits(X[some][:, None, targets], values, units)
         for k, at in np.argwhere(low <= high):
-            j, is_linear = int(targets[at]), power == 1 and i == d  # which was looked for before
+            j, is_linear = int(targets[at]), power == 1 and i == d  # `_rounded` finds linear ones
             if j not in (i, k) and not is_linear and (power != 1 or k >= i):
                 columns, powers = ([i, int(k)], [1, power]) if i < d else ([int(k)], [power])
                 likely.append((units[at] / _usual(X[:, j]), j, units[at], columns, powers))
@@ -232,9 +232,9 @@ def _rounded_products(words: list[str], X: FloatArray) -> Iterator[str]:
 
 
 def _rounded_factor(x: FloatArray, factors: FloatArray, powers: FloatArray, unit: float) -> str | None:
-    """The factor of a product of powers of columns, (n, k), that numbers, (n,), in multiples of the unit are; or None.
+    """The factor c such that x, (n,), is c * prod(factors ** powers) rounded to the unit; factors is (n, k).
 
-    None also if it may be chance.
+    None if there is no such factor, or if the relation may be due to chance.
     """
     if (factors == 0)[:, powers < 0].any():
         return None
@@ -251,31 +251,31 @@ def _rounded_factor(x: FloatArray, factors: FloatArray, powers: FloatArray, unit
 
 
 def _usual(x: FloatArray) -> float:
-    """The median size of the numbers, (n,), that are not zero."""
+    """The median absolute value of the nonzero numbers, (n,)."""
     return float(np.median(np.abs(x[x != 0])))
 
 
 def _factor_limits(x: FloatArray, values: FloatArray, units: FloatArray | float) -> tuple[FloatArray, FloatArray]:
-    """Between which factors all numbers, (n, ...), are that times the values, (n, ...), rounded to units."""
+    """Bounds on the factors c such that all x, (n, ...), are c * values, (n, ...), rounded to units."""
     x, values, rounding = np.where(values < 0, -x, x), np.abs(values), units * (0.5 + ROUGHLY)
     return ((x - rounding) / values).max(axis=0), ((x + rounding) / values).min(axis=0)
 
 
 def _finely_rounded(X: FloatArray) -> tuple[IntArray, FloatArray]:
-    """The columns that were rounded to units much smaller than their spread, and these units."""
+    """The columns rounded to units much smaller than their standard deviations, and these units."""
     units = np.array([_unit(x) for x in X.T])
     use = np.flatnonzero((units > 0) & (units < COARSE * X.std(axis=0)))
     return use, units[use]
 
 
 def _unit(x: FloatArray) -> float:
-    """The power of ten that the numbers, (n,), are multiples of: 1, 0.1, ...; 0 for more decimals."""
+    """The largest of 1, 0.1, ... that all numbers, (n,), are multiples of; 0 if they have more decimals."""
     powers = 10.0 ** np.arange(MOST_DECIMALS + 1)
     return next((1 / power for power in powers if np.abs(x * power - np.rint(x * power)).max() < ROUGHLY), 0.0)
 
 
 def _arranged(weights: FloatArray, constant: float, tolerance: float, is_product: bool) -> tuple[int, list[str], str]:
-    """The column that stands on the left, with the factors, or powers, of the others and the constant on the right.
+    """The column on the left side, and the factors (or powers) of the others and the constant on the right.
 
     Chosen for few digits and few minus signs: total == a + b, not b == total - a.
     """
@@ -294,7 +294,7 @@ def _n_digits(text: str) -> int:
 
 
 def _chance_of(x: FloatArray) -> tuple[float, float]:
-    """The log chance that shuffling a column, (n,), leaves it as it is, and the share of rows that it changes."""
+    """Log probability that shuffling leaves a column, (n,), unchanged, and the expected share of rows it changes."""
     counts = np.unique(x, return_counts=True)[1]
     kept = sum(lgamma(count + 1) for count in counts.tolist()) - lgamma(len(x) + 1)
     return kept, 1 - float(((counts / len(x)) ** 2).sum())
