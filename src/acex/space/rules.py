@@ -1,4 +1,4 @@
-"""Rules over rows, as text: what must hold in every row that is queried, and how a row is moved so that it does.
+"""Rules over rows, as text: conditions on every row that is queried, and how points are moved to satisfy them.
 
     rate * 12 < income                    if housing == 'own' then rent == 0
     term_months in (12, 24)               sum(sand, clay, lime) == 100
@@ -6,10 +6,10 @@
     school: primary -> high -> university only
 
 A rule is a comparison, or several with `and`, `or`, `not` and parentheses; `if ... then ...` makes it conditional.
-There are + - * / and the functions sum, mean, min, max, abs; abs(a - b) <= 0.1 says that two numbers are nearly equal.
-Dates without a time count days: end == start + days.
-A column whose name is no plain word stands in backticks, a category in quotes. The last two forms say which categories
-a row may go to from the factual's.
+Numbers are combined by + - * / and the functions sum, mean, min, max, abs; abs(a - b) <= 0.1 means that two numbers are
+nearly equal. Dates without a time are numbers of days: end == start + days.
+A column name that is not a plain word is written in backticks, a category in quotes. The last two forms say which
+categories a row may have, given the factual's.
 
 Expressions are parsed by Python's `ast`, with an `x` of the same width in place of each name and constant, so that
 positions stay the same, and evaluated node by node. Nothing is run as code. Errors point at the character.
@@ -35,9 +35,9 @@ from acex.values import did_you_mean, listed
 RuleFunction: TypeAlias = Callable[[Rows], Any]  # from rows to one True or False per row
 
 MOST_TOKENS = 1000
-MOST_DEEP = 100  # levels of operations within each other; sum(a, b, ...) is one level
+MOST_DEEP = 100  # levels of nested operations; sum(a, b, ...) is one level
 MOST_STEPS = 20  # of the secant method; a linear rule needs one
-PASSES = 3  # over all rules, since moving along one may break another
+PASSES = 3  # over all rules, since satisfying one may break another
 FIRST_STEP = 1e-3  # of a feature's range: the first step of the secant method
 
 TOKEN = re.compile(
@@ -61,12 +61,12 @@ FUNCTIONS: dict[str, Callable[[FloatArray], FloatArray]] = {
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """What has to be true of a row.
+    """A condition on rows.
 
     Attributes:
-        text: as it was written.
-        equalities: what has to be equal where it applies; points are moved until it is.
-        gaps: of its columns that may have gaps, their codes.
+        text: the rule as written.
+        equalities: the equalities that it requires; points are moved to satisfy them.
+        gaps: for each of its columns that may have gaps, their code.
     """
 
     text: str
@@ -76,7 +76,7 @@ class Rule:
 
     @staticmethod
     def of(text: str, space: Space) -> Rule:
-        """The rule that a text stands for.
+        """The rule that a text describes.
 
         Raises:
             ValueError: it is not a rule over these columns; the message points at the character.
@@ -101,20 +101,20 @@ class Rule:
         return Rule(text, holds, tuple(formula.equalities(claim)), gaps)
 
     def holds(self, X: FloatArray, factual: FloatArray) -> BoolArray:
-        """For which points, (n, d), it is true where this factual, (d,), is explained, (n,).
+        """Which points, (n, d), satisfy the rule given this factual, (d,), as an array (n,).
 
-        It holds wherever it does not apply.
+        Points that it does not apply to satisfy it.
         """
         holds = self._holds(X, factual)
         return holds | ~self.applies(X) if self.gaps else holds
 
     def applies(self, X: FloatArray) -> BoolArray:
-        """To which points, (n, d), it applies: those where none of its values is missing, (n,)."""
+        """Which points, (n, d), the rule applies to: those without gaps in its columns, (n,)."""
         return np.asarray((X[:, [*self.gaps]] != [*self.gaps.values()]).all(axis=1))
 
 
 def as_rules(rules: Any, space: Space) -> tuple[tuple[Rule, ...], tuple[RuleFunction, ...]]:
-    """Rules and functions from what a caller passes: texts, `Rule`s and functions, or one of them.
+    """The rules and the functions in what a caller passes: a list of texts, `Rule`s and functions, or one of them.
 
     Raises:
         ValueError: one of them is neither, or a text is not a rule over the columns of the space.
@@ -138,7 +138,7 @@ class Token(NamedTuple):
 
     @property
     def is_value(self) -> bool:
-        """Is it a category: in quotes, or true or false?"""
+        """Whether it is a category: in quotes, or true or false."""
         return self.kind in ("single", "double") or (self.kind == "word" and self.text.lower() in ("true", "false"))
 
 
@@ -149,7 +149,7 @@ def _error(text: str, what: str, at: int) -> ValueError:
 
 
 class Formula:
-    """A text over the columns of a space, and the trees that Python reads in it, evaluated node by node.
+    """The text of a rule over the columns of a space; its syntax trees are evaluated node by node.
 
     X is (n, d) everywhere, and results are (n,).
     """
@@ -160,11 +160,11 @@ class Formula:
         self.text = TOKEN.sub(lambda found: "==" if found[0] == "=" else found[0], text)
         self.space, self.places = space, {name: j for j, name in enumerate(space.names)}
         self.tokens: dict[int, Token] = {}  # names and constants, by position
-        self.codes: dict[tuple[int, int], float] = {}  # of a feature and a position
+        self.codes: dict[tuple[int, int], float] = {}  # of categories, by feature and position
         self.python = re.sub(r"\s", " ", TOKEN.sub(self._masked, self.text))
 
     def _masked(self, found: re.Match[str]) -> str:
-        """What Python is given in place of a token, of the same width."""
+        """The replacement of a token in `python`, of the same width."""
         kind, text, at = str(found.lastgroup), found[found.lastgroup or 0], found.start()
         if kind == "wrong":
             what = "this quote does not end" if text in "'\"`" else f"{text!r} is unexpected here"
@@ -173,12 +173,12 @@ class Formula:
             raise _error(self.text, f"write {text[::-1]} instead of {text}", at)
         if kind == "sign" or (kind == "word" and text in KEYWORDS):
             return text
-        is_quoted = kind not in ("number", "word")  # a space keeps it apart from a name before it
+        is_quoted = kind not in ("number", "word")  # a space separates it from a name before it
         self.tokens[at + is_quoted] = Token(kind, text)
         return (is_quoted * " " + "x").ljust(len(found[0]))
 
     def parsed(self, start: int, stop: int) -> ast.expr:
-        """The condition in a part of the text; the columns of its nodes are positions in the whole text."""
+        """The syntax tree of a part of the text; `col_offset` of its nodes are positions in the whole text."""
         part = self.python[start:stop].lstrip()
         shift = stop - len(part)
         try:
@@ -194,7 +194,7 @@ class Formula:
         for node in ast.walk(tree):
             if isinstance(node, ast.expr):
                 node.col_offset += shift
-        self.holds(tree, np.zeros((1, len(self.space))))  # so that errors show
+        self.holds(tree, np.zeros((1, len(self.space))))  # raises errors now
         for node in ast.walk(tree):
             if isinstance(node, ast.Compare) and not self.columns(node):
                 raise self._wrong("this comparison contains no column", node)
@@ -205,22 +205,22 @@ class Formula:
         return _error(self.text, what, node.col_offset)
 
     def _token(self, node: ast.AST) -> Token | None:
-        """The name or constant that a node is; None for anything else."""
+        """The name or constant of a node; None for any other node."""
         if not isinstance(node, ast.Name):
             return None
-        if node.col_offset not in self.tokens:  # 'then' in a wrong place is no keyword of Python
+        if node.col_offset not in self.tokens:  # a misplaced 'then' is a name for Python
             raise self._wrong(f"{node.id!r} is unexpected here", node)
         return self.tokens[node.col_offset]
 
     def columns(self, *nodes: ast.expr) -> set[int]:
-        """The positions of the columns that occur in nodes."""
+        """Positions of the columns that occur in nodes."""
         names = {token.text for node in nodes for part in ast.walk(node) if (token := self._token(part)) is not None}
         return {self.places[name] for name in names if name in self.places}
 
     # -- conditions --------------------------------------------------------------------------------------
 
     def holds(self, node: ast.expr, X: FloatArray) -> BoolArray:
-        """For which points a condition is true."""
+        """Which points satisfy a condition."""
         match node:
             case ast.BoolOp(op, values):
                 combine = np.all if isinstance(op, ast.And) else np.any
@@ -258,22 +258,22 @@ class Formula:
             return self._number(a, X), self._number(b, X)
 
     def _are_dates(self, *columns: int) -> bool:
-        """Do these columns hold dates that are counted in the same steps?"""
+        """Whether all these columns hold dates, counted in the same unit."""
         steps = {f.step if isinstance(f, Date) else "" for f in (self.space.features[j] for j in columns)}
         return len(steps) == 1 and "" not in steps
 
     def _category_column(self, node: ast.expr, other: ast.expr | None = None) -> int | None:
-        """The position of the column that a node names, if what it is compared with is no number."""
+        """The position of the column that a node names, if it is compared as a category or a date."""
         token = self._token(node)
         j = self.places.get(token.text) if token is not None and token.kind in ("word", "quoted") else None
         if j is None or self.space.features[j].is_number:
             return None
         value = None if other is None else self._token(other)
         is_value = value is not None and (value.is_value or value.text not in self.places)
-        return j if is_value or not self.space.features[j].is_counted else None  # numbers too: end == start + days
+        return j if is_value or not self.space.features[j].is_counted else None  # or a number: end == start + days
 
     def _code(self, j: int, node: ast.expr, X: FloatArray) -> FloatArray:
-        """The code of a category of feature j, as it is written."""
+        """The code of the value of feature j that is written at a node, (n,)."""
         key, token = (j, node.col_offset), self._token(node)
         if token is None or not (token.is_value or token.kind == "number"):
             what = f"{self.space.names[j]!r} holds no numbers: compare it with one of its values, in quotes"
@@ -286,7 +286,7 @@ class Formula:
         return np.full(len(X), self.codes[key])
 
     def equalities(self, node: ast.expr) -> list[Equality]:
-        """What is equal wherever a condition is true."""
+        """The equalities that a condition implies."""
         match node:
             case ast.BoolOp(ast.And(), values):
                 return [equality for value in values for equality in self.equalities(value)]
@@ -296,7 +296,7 @@ class Formula:
         return []
 
     def _equal(self, a: ast.expr, op: ast.cmpop, b: ast.expr) -> tuple[ast.expr, ast.expr, float] | None:
-        """The sides of a == b, or of abs(left - right) <= limit, and how far they may be apart."""
+        """The sides of a == b, or of abs(left - right) <= limit, and their largest allowed difference."""
         match a, op, self._token(b):
             case _, ast.Eq(), _:
                 return a, b, 0.0
@@ -340,24 +340,24 @@ class Formula:
 
 @dataclass(frozen=True, eq=False)
 class Equality:
-    """Two sides that are to be equal."""
+    """Two expressions that must be equal."""
 
     formula: Formula
     left: ast.expr
     right: ast.expr
-    limit: float  # how far they may be apart
+    limit: float  # largest allowed difference
 
     @cached_property
     def columns(self) -> list[int]:
         return sorted(self.formula.columns(self.left, self.right))
 
     def residual(self, X: FloatArray) -> FloatArray:
-        """How far the sides are apart, (n,)."""
+        """Left side minus right side, (n,)."""
         left, right = self.formula.sides(self.left, self.right, X)
         return left - right
 
     def is_broken(self, X: FloatArray) -> BoolArray:
-        """For which points the sides differ by more than the limit, (n,)."""
+        """Which points have sides that differ by more than the limit, (n,)."""
         left, right = self.formula.sides(self.left, self.right, X)
         return ~is_close(left, right) & ~COMPARE[ast.LtE](np.abs(left - right), np.full(len(X), self.limit))
 
@@ -366,7 +366,7 @@ class Equality:
 
 
 def _transition(text: str, space: Space, found: re.Match[str]) -> Rule:
-    """The rule in a text such as "purpose: car -> business is impossible"."""
+    """The rule described by a text such as "purpose: car -> business is impossible"."""
     at = found.start(1 if found[1] else 2)
     try:
         j = space.index(found[1] or found[2])
@@ -388,7 +388,7 @@ def _transition(text: str, space: Space, found: re.Match[str]) -> Rule:
 
 
 def _is_forward(codes: FloatArray, start: float, places: Sequence[float]) -> BoolArray:
-    """Which codes, (n,), come after the start in a chain, or are it; all, where the start is not in the chain."""
+    """Which codes, (n,), are the start or come after it in a chain; all if the start is not in the chain."""
     if start not in places:
         return np.ones(len(codes), dtype=bool)
     return np.isin(codes, places[places.index(start) :])
@@ -401,23 +401,23 @@ def _is_forward(codes: FloatArray, start: float, places: Sequence[float]) -> Boo
 class EqualitySolver:
     """Moves points so that equalities hold.
 
-    Where some of the features of an equality were changed, the others of those make up for the largest change; where
-    only one was, an unchanged one does, each point another in turn.
+    If several features of an equality were changed, the one with the largest change stays and the other changed ones
+    are adjusted; if only one was, an unchanged feature is adjusted, a different one for each point in turn.
     """
 
     rules: list[Rule]  # with equalities
     factual: FloatArray
     movable: BoolArray  # which features may change, (d,)
-    low: FloatArray  # and how far, (d,) each
+    low: FloatArray  # bounds, (d,) each
     high: FloatArray
-    snap: Callable[[int, FloatArray], FloatArray]  # of feature j the nearest values that it can take, (n,)
+    snap: Callable[[int, FloatArray], FloatArray]  # the nearest values that feature j can take, (n,)
 
     def __call__(self, X: FloatArray, fixed: BoolArray | None = None, first: Iterable[int] = ()) -> FloatArray:
-        """The points, (n, d), each moved if it has to be; what holds already is left as it is.
+        """The points, (n, d), moved if necessary; points that satisfy a rule are not moved for it.
 
         Args:
-            fixed: what may not move, (n, d).
-            first: the features that are to move rather than others.
+            fixed: values that must not change, (n, d).
+            first: features that are adjusted before others.
         """
         X, fixed = X.copy(), np.zeros(X.shape, dtype=bool) if fixed is None else fixed
         for _ in range(PASSES):
@@ -444,14 +444,14 @@ class EqualitySolver:
         return X
 
     def _order(self, X: FloatArray, columns: Sequence[int], is_first: BoolArray) -> IntArray:
-        """In which order the columns make up for what is missing, for each point, (n, k)."""
+        """The order in which the columns are adjusted, for each point, (n, k)."""
         n, k = len(X), len(columns)
         wide = np.maximum(self.high - self.low, 1e-300)[columns]
         moved = np.abs(X[:, columns] - self.factual[columns]) / wide
         turn = (np.arange(n)[:, None] + np.arange(k)) % k / k
         rank = np.where(moved > 0, 0.0, 1.0) + turn
         most = moved.argmax(axis=1)
-        rank[np.arange(n), most] = 3.0  # what the point is about stays, if anything can
+        rank[np.arange(n), most] = 3.0  # the largest change is adjusted last
         rank[:, is_first] = -1.0
         return np.asarray(np.argsort(rank, axis=1, kind="stable"), dtype=np.int64)
 
