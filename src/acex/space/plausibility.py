@@ -1,10 +1,10 @@
-"""Does a point look like the reference? A hard filter, of one of two kinds.
+"""Plausibility, a hard filter for points that look like the reference; there are two kinds.
 
-*joint*: each value fits the others of its row, as in the reference (see `joint`). *lof*: the local outlier factor
-(Breunig et al. 2000), as in the paper: the surroundings of a point are about as dense as those of its neighbours.
+*joint*: each value fits the other values of its row, as in the reference (see `joint`). *lof*: the local outlier factor
+(Breunig et al. 2000), as in the paper: the density around a point is similar to the density around its neighbours.
 
-Both have scikit-learn's sign, as in the paper: scores near -1 are usual, and a point is plausible when its score is
-above the threshold.
+Both have scikit-learn's sign, as in the paper: scores near -1 are usual, and a point is plausible if its score is above
+the threshold.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from acex.values import check_count, is_finite, listed
 
 Kind: TypeAlias = Literal["joint", "lof"]
 
-MOST_ROWS = 10_000  # the fit compares rows with each other; a sample of this size is as good
-USUAL = 0.98  # share of the reference above the threshold of -1.5: about as many new rows pass as with "lof"
-LEAST_WAY = 0.5  # deviations between the median of strangeness and the threshold, however similar the rows are
+MOST_ROWS = 10_000  # the fit compares rows with each other; a larger sample is no better
+USUAL = 0.98  # share of the reference above the threshold -1.5: about as many new rows pass as with "lof"
+LEAST_WAY = 0.5  # least distance, in deviations, from the median strangeness to the threshold
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class Plausibility:
 
     Args:
         threshold: least score of a plausible point; -1.5 as in the paper, lower is more lenient.
-        kind: "joint": each value has to fit the others of its row. "lof": the local outlier factor, as in the paper.
-            None means "joint", or "lof" for strategy "penalty", or if `neighbours` or `scale` are set.
-        neighbours: with "lof", how many reference rows a point is compared with; 20 by default.
-        scale: with "lof", compare features in standard deviations, the default; False takes the raw codes, as in the
-            paper, where one feature with large numbers decides alone.
+        kind: "joint": each value must fit the other values of its row. "lof": the local outlier factor, as in the
+            paper. None: "joint", or "lof" for strategy "penalty" and if `neighbours` or `scale` is set.
+        neighbours: with "lof", the number of reference rows that a point is compared with; 20 by default.
+        scale: with "lof", measure distances in standard deviations (default). False uses the raw codes, as in the
+            paper; a feature with large numbers then dominates.
     """
 
     threshold: float = -1.5
@@ -61,17 +61,17 @@ class Plausibility:
                 object.__setattr__(self, name, value)
 
     def or_else(self, kind: Kind) -> Plausibility:
-        """The same settings, with this kind where none was set."""
+        """The same settings, with this kind if none is set."""
         return self if self.kind else replace(self, kind=kind)
 
     @property
     def described(self) -> dict[str, Any]:
-        """In plain values, as plans have it. That of kind "lof" is what acex 0.1.0 wrote, which knew no other."""
+        """The settings as plain values, for plans; for "lof" in the form of acex 0.1.0, which had no other kind."""
         left_out = "kind" if self.kind == "lof" else ""
         return {name: value for name, value in asdict(self).items() if value is not None and name != left_out}
 
     def fit(self, reference: FloatArray, scale: Scale, seed: int = 0) -> Density:
-        """The filter for these reference points, (m, d); fitted once, used for every candidate."""
+        """The filter fitted to these reference points, (m, d)."""
         reference = sampled(reference, MOST_ROWS, seed)
         if len(reference) < 2:
             raise ValueError(
@@ -89,10 +89,10 @@ class Density(ABC):
 
     @abstractmethod
     def score(self, X: FloatArray) -> FloatArray:
-        """How usual each point is, (n,): about -1 for those like others, less for stranger ones."""
+        """How usual each point is, (n,): about -1 for inliers, lower for outliers."""
 
     def least(self, factual: FloatArray) -> float:
-        """What the score of a plausible point has to exceed, where this point, (d,), is explained."""
+        """The score that plausible points must exceed in an explanation of this factual, (d,)."""
         return self.settings.threshold
 
     def plausible(self, X: FloatArray, least: float | None = None) -> BoolArray:
@@ -108,11 +108,11 @@ class Density(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Joint(Density):
-    """Do the values of a point fit each other? Its strangeness, where -1 is the median of the reference."""
+    """How well the values of a point fit each other: its strangeness, scaled so that the reference's median is -1."""
 
     model: JointModel
     median: float  # of the strangeness of reference rows
-    way: float  # from there to what only few of them exceed
+    way: float  # distance from there to the `USUAL` quantile
 
     @classmethod
     def of(cls, settings: Plausibility, reference: FloatArray, scale: Scale) -> Joint:
@@ -125,7 +125,7 @@ class Joint(Density):
         return -1.0 - 0.5 * (self.model.strangeness(X) - self.median) / self.way
 
     def least(self, factual: FloatArray) -> float:
-        # An unusual row is real too, and what makes it unusual may not be changeable.
+        # An unusual factual is real, and its unusual values may be frozen.
         return min(self.settings.threshold, float(self.score(factual[None])[0]))
 
 
@@ -135,7 +135,7 @@ class Neighbourhood(Density):
 
     scale: Scale
     lof: Any
-    points: FloatArray  # the reference in coordinates, (m, D), where the filter takes distances
+    points: FloatArray  # the reference in coordinates, (m, D), if the filter takes distances; otherwise empty
 
     @classmethod
     def of(cls, settings: Plausibility, reference: FloatArray, scale: Scale) -> Neighbourhood:
@@ -144,19 +144,19 @@ class Neighbourhood(Density):
 
         assert settings.neighbours is not None
         n = min(settings.neighbours, len(reference) - 1)
-        by_graph = bool(settings.scale) and len(scale.metric.squares) > 0  # scikit-learn does not know our metric then
+        by_graph = bool(settings.scale) and len(scale.metric.squares) > 0  # scikit-learn does not have this metric
         lof = LocalOutlierFactor(n_neighbors=n, novelty=True, metric="precomputed" if by_graph else "minkowski")
         reference = scale.filled(reference)  # a gap does not make the other values unusual
         Z = scale.coordinates(reference) if settings.scale else reference
         density = cls(settings, scale, lof, Z if by_graph else Z[:0])
         with warnings.catch_warnings():
-            # Rows that occur more than `neighbours` times make scikit-learn warn; nothing to act on here.
+            # scikit-learn warns about rows that occur more than `neighbours` times; no action is needed.
             warnings.filterwarnings("ignore", message="Duplicate values", category=UserWarning)
             lof.fit(density.seen(Z, n + 1))  # each row is nearest to itself
         return density
 
     def seen(self, Z: FloatArray, n: int) -> Any:
-        """Points as the filter takes them: as they are, or as a sparse table of distances to the n nearest, (a, m)."""
+        """Input of the filter for points: Z, or a sparse matrix of distances to the n nearest of `points`, (a, m)."""
         if self.lof.metric != "precomputed":
             return Z
         from scipy.sparse import csr_matrix

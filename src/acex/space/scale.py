@@ -1,14 +1,14 @@
-"""How far apart values and points are, measured on the reference.
+"""Distances between values and between points, relative to the reference.
 
-    s   standard deviation of each feature over the reference, (d,). A nominal feature with shares p_c
-        has that of its one-hot code, sqrt((1 - sum p_c^2) / 2): the usual value for two categories.
+    s   standard deviation of each feature over the reference, (d,). For a nominal feature with shares p_c
+        it is that of the one-hot code, sqrt((1 - sum p_c^2) / 2): the usual value for two categories.
 
 A numeric step counts (x - y) / s, a change of category 1 / s. Features that never vary have s = 0 and
-count nothing. Gaps of the reference are left out of s; from a gap to a number, and back, it is `gap_step` standard
-deviations, whichever number it is.
+count nothing. Gaps of the reference are left out of s. A step between a gap and any number is `gap_step` standard
+deviations.
 
 `Scale` has the coordinates in which these distances are Euclidean, `Metric` compares them, and `Quantiles` has
-coordinates in which each numeric feature is its quantile: on a heavy-tailed feature a few very large values dominate
+coordinates in which each numeric feature is its quantile. In a heavy-tailed feature, a few very large values dominate
 the standard deviation and nearly all rows look alike; in quantiles they spread evenly.
 """
 
@@ -24,20 +24,20 @@ from acex.arrays import BoolArray, FloatArray, IntArray
 from acex.space.feature import MISSING_CODE
 from acex.space.space import Space
 
-GAP_STEP = 2.0  # deviations, as between two categories that are equally frequent
+GAP_STEP = 2.0  # in standard deviations, as between two equally frequent categories
 CONSTANT = 1e-10  # a standard deviation below this share of the largest value is rounding, not variation
-AT_ONCE = 4_000_000  # distances that are looked at together
+AT_ONCE = 4_000_000  # number of distances that are computed together
 
 
 @dataclass(frozen=True, eq=False)
 class Metric:
     """Euclidean distances between points in coordinates; the last columns may hold codes of categories.
 
-    A feature of thousands of categories would need as many one-hot columns; here it is one column, and whether two
-    points differ in it is counted. The distances are the same. A is (a, D), B is (b, D).
+    A feature with thousands of categories would need as many one-hot columns. Here it is one column of codes, which are
+    compared for equality; the distances are the same. A is (a, D), B is (b, D).
     """
 
-    squares: FloatArray  # what a difference adds to the squared distance, (w,)
+    squares: FloatArray  # amount that different codes add to the squared distance, (w,)
 
     def squared(self, A: FloatArray, B: FloatArray) -> FloatArray:
         """Squared distances, (a, b)."""
@@ -50,13 +50,13 @@ class Metric:
         return squared
 
     def from_one(self, A: FloatArray, b: FloatArray) -> FloatArray:
-        """Distances of points from one, (D,), (a,)."""
+        """Distances of points from one point b, (D,), as an array (a,)."""
         if len(self.squares) == 0:
             return np.asarray(np.linalg.norm(A - b, axis=1))
         return np.sqrt(self.squared(A, b[None])[:, 0])
 
     def total_variance(self, Z: FloatArray) -> float:
-        """The sum of the variances of all coordinates, one-hot columns in place of codes."""
+        """The sum of the variances of all coordinates, with one-hot columns in place of codes."""
         w = len(self.squares)
         total = float(Z[:, : Z.shape[1] - w].var(axis=0).sum())
         for j, square in enumerate(self.squares, start=-w):
@@ -65,7 +65,7 @@ class Metric:
         return total
 
     def nearest(self, A: FloatArray, B: FloatArray, k: int) -> tuple[FloatArray, IntArray]:
-        """For each of A its distances to the k nearest of B, ascending, and which these are, (a, k) each."""
+        """Distances from each point in A to its k nearest in B, ascending, and the positions of these, (a, k) each."""
         at_once = np.array_split(A, len(A) * len(B) // AT_ONCE + 1)
         parts = [nearest(self.squared(part, B), k) for part in at_once]
         squared, which = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -73,7 +73,7 @@ class Metric:
 
 
 def nearest(distances: FloatArray, k: int) -> tuple[FloatArray, IntArray]:
-    """In each row of distances, (a, b), the k least, ascending, and where they are, (a, k) each."""
+    """The k smallest of each row of distances, (a, b), ascending, and their positions, (a, k) each."""
     some = np.argpartition(distances, k - 1, axis=1)[:, :k]
     order = np.take_along_axis(distances, some, axis=1).argsort(axis=1, kind="stable")
     some = np.take_along_axis(some, order, axis=1)
@@ -88,8 +88,8 @@ class Scale:
     """Standard deviations, and the coordinates in which distances are Euclidean."""
 
     space: Space
-    deviations: FloatArray  # (d,), zero where the reference never varies
-    known_middle: FloatArray | None = None  # a median of the known values of each feature, (d,), where there are gaps
+    deviations: FloatArray  # (d,), zero for features that never vary
+    known_middle: FloatArray | None = None  # medians of the known values of features with gaps, (d,); None without gaps
     gap_step: float = GAP_STEP
 
     @classmethod
@@ -113,11 +113,11 @@ class Scale:
 
     @cached_property
     def middle(self) -> FloatArray:
-        """A usual value of each feature, (d,)."""
+        """A typical value of each feature, (d,)."""
         return (self.space.low + self.space.high) / 2 if self.known_middle is None else self.known_middle
 
     def filled(self, X: FloatArray) -> FloatArray:
-        """The points with usual values in place of gaps, as far as features have an order; of the same shape."""
+        """The points with typical values in place of the gaps of ordered features, in the same shape."""
         return np.where(X == MISSING_CODE, self.middle, X) if len(self.space.gapped) else X
 
     @property
@@ -132,7 +132,7 @@ class Scale:
         return np.where(varies, 1.0 / np.where(varies, self.deviations, 1.0), 0.0)
 
     def steps(self, X: FloatArray, x: FloatArray) -> FloatArray:
-        """Signed steps from x, (d,), to each point, (n, d); 1 from one category to another."""
+        """Signed steps from x, (d,), to each point, (n, d); 1 for a change of category."""
         steps = X - x
         steps = np.where(self.is_nominal, steps != 0, steps)
         gapped = self.space.gapped
@@ -147,21 +147,21 @@ class Scale:
 
     @cached_property
     def numeric(self) -> IntArray:
-        """Positions of the features that are numbers in the coordinates too."""
+        """Positions of the ordered features, which are numbers in the coordinates too."""
         return np.flatnonzero(~self.is_nominal)
 
     def coordinates(self, X: FloatArray) -> FloatArray:
-        """Points between which the distance, by `metric`, is the length of `differences`, (n, D).
+        """Coordinates in which the distance by `metric` is the length of `differences`, (n, D).
 
-        Numeric features come first, then a block for each nominal one. A gap lies at the middle, and `gap_step` away
-        from all numbers.
+        Numeric features come first, then a block for each nominal one. A gap is at the middle in its feature, and
+        `gap_step` away from all numbers in an additional coordinate.
         """
         return np.hstack([self.filled(X)[:, self.numeric] * self.per_unit[self.numeric], *self.blocks(X)])
 
     def blocks(self, X: FloatArray) -> list[FloatArray]:
-        """Which numbers are missing, and the coordinates of nominal features, (n, k) each.
+        """Coordinates that mark missing numbers, and the coordinates of nominal features, (n, k) each.
 
-        Two categories lie 1 / s apart. Those of features with very many categories come last, and are the codes.
+        Two categories are 1 / s apart. Features with very many categories come last, as codes.
         """
         beside = [self.gap_step * (X[:, self.space.gapped] == MISSING_CODE)] if len(self.space.gapped) else []
         units = self.per_unit / np.sqrt(2)
@@ -170,21 +170,21 @@ class Scale:
 
     @cached_property
     def metric(self) -> Metric:
-        """How coordinates are compared."""
+        """The metric of the coordinates."""
         return Metric(self.per_unit[self._many] ** 2)
 
     @cached_property
     def _few(self) -> list[int]:
-        """The features without an order that have a block of their own."""
+        """Positions of the nominal features with a one-hot block."""
         return [j for j, f in enumerate(self.space.features) if not f.ordered and not f.has_many]
 
     @cached_property
     def _many(self) -> list[int]:
-        """The features with very many categories."""
+        """Positions of the features with very many categories."""
         return [j for j, f in enumerate(self.space.features) if f.has_many]
 
     def pull_back(self, gradient: FloatArray) -> FloatArray:
-        """A gradient in coordinates, (..., D), as one in features, (..., d); 0 for nominal ones."""
+        """A gradient by coordinates, (..., D), as a gradient by features, (..., d); 0 for nominal ones."""
         out = np.zeros((*gradient.shape[:-1], len(self.deviations)))
         out[..., self.numeric] = gradient[..., : len(self.numeric)] * self.per_unit[self.numeric]
         return out
@@ -192,7 +192,7 @@ class Scale:
 
 @dataclass(frozen=True, eq=False)
 class Quantiles:
-    """For each feature its values in the reference, ascending, and the middle of the ranks they hold.
+    """For each feature, its distinct values in the reference, ascending, and their mean ranks.
 
     Every feature has unit variance over the reference; nominal ones keep the scaled one-hot blocks of `Scale`.
     """
@@ -219,7 +219,7 @@ class Quantiles:
         return np.column_stack([np.interp(x, *knots) for x, knots in zip(X.T, self.knots, strict=True)])
 
     def coordinates(self, X: FloatArray) -> FloatArray:
-        """Points in which the kernel measures distance, (n, D)."""
+        """Coordinates in which the kernel measures distance, (n, D)."""
         numeric = (self.ranks(X) / self.deviations)[:, self.scale.numeric]
         return np.hstack([numeric, *self.scale.blocks(X)])
 
@@ -231,12 +231,12 @@ class Quantiles:
         in_ranks: BoolArray,
         wanted: BoolArray | Literal[True] = True,
     ) -> FloatArray:
-        """Points a share of the way from x to each of X, (n, d); share broadcasts against (n, d).
+        """Points between x and each of X, at this share of the way, (n, d); share broadcasts against (n, d).
 
         Args:
-            in_ranks: where the way is measured in ranks instead of values, (n, 1). A nominal feature takes
-                the new category from half of the way on.
-            wanted: which values are needed, (n, d); the way in ranks takes time.
+            in_ranks: for which points the way is measured in ranks instead of values, (n, 1). A nominal feature
+                takes the new category from half of the way on.
+            wanted: which values are needed, (n, d); interpolating ranks takes time.
         """
         x, X = self.scale.filled(x), self.scale.filled(X)
         share = np.broadcast_to(share, X.shape)
