@@ -1,1 +1,1 @@
-"""What rows can hold, what points are, what they cost and which look real."""
+"""The values that rows can hold; points, their cost and their plausibility; what a row may become."""

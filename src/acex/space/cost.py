@@ -1,4 +1,4 @@
-"""The cost of a counterfactual: J = d + beta * g, without the term that only a surrogate knows.
+"""The cost of a counterfactual: J = d + beta * g, the paper's J without the term that needs a surrogate.
 
     z   step from the factual in standard deviations, times the feature's weight, (n, d)
     d   proximity, the l2 norm of z
@@ -55,7 +55,7 @@ class Cost:
 
     @property
     def described(self) -> dict[str, Any]:
-        """The settings in plain values; weights are recorded with the features."""
+        """The settings as plain values; weights are recorded with the features."""
         return {"beta": self.beta, "per_category": self.per_category, "per_change": self.per_change}
 
     def function(self, space: Space, scale: Scale, factual: FloatArray) -> CostFunction:
@@ -83,7 +83,7 @@ class CostFunction:
 
     @cached_property
     def per_unit(self) -> FloatArray:
-        """Cost of a step of one in each feature, (d,)."""
+        """Cost of a step of 1 in each feature, (d,)."""
         return self.scale.per_unit * self.weights
 
     def steps(self, X: FloatArray) -> FloatArray:

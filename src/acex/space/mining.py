@@ -1,7 +1,7 @@
-"""Rules that hold for all known rows, for a person to accept or not: a rule without exception may still be accidental.
+"""Rules that hold for all known rows, for a person to review: a rule without exceptions may still be due to chance.
 
-Looked for are relations of numbers (see `relations`), columns in an order (a <= b), and what follows from a category
-(if housing == 'own' then rent == 0).
+There are three kinds: numeric relations (see `relations`), pairs of ordered columns (a <= b), and implications of a
+category (if housing == 'own' then rent == 0).
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from acex.space.relations import FEWEST, SURPRISE, column_text, find_relations, 
 from acex.space.rules import Rule
 from acex.space.space import Space
 
-MOST_NUMBERS = 30  # columns of numbers that are compared with each other, two by two
+MOST_NUMBERS = 30  # number of numeric columns that are compared pairwise
 
 
 @dataclass(frozen=True, eq=False)
 class MinedRule:
-    """A rule that all known rows keep.
+    """A rule that all known rows satisfy.
 
     Attributes:
-        rule: its text is what `rules=` takes.
-        support: rows that it applies to; it holds for all of them.
+        rule: its text can be passed as `rules=`.
+        support: number of rows that it applies to; it holds for all of them.
         surprise: the share of rows that would break it after shuffling one column.
     """
 
@@ -42,7 +42,7 @@ class MinedRule:
 
 
 def mine(space: Space, X: FloatArray) -> list[MinedRule]:
-    """Rules that hold for all points, (n, d), that have no gap, the most surprising first."""
+    """Rules that hold for all points, (n, d), without gaps, most surprising first."""
     X = X[~space.is_gap(X).any(axis=1)]
     if len(X) < FEWEST:
         return []
@@ -62,20 +62,20 @@ def mine(space: Space, X: FloatArray) -> list[MinedRule]:
 
 
 def _equal(space: Space, X: FloatArray, counted: list[int]) -> Iterator[tuple[str, int, int]]:
-    """Sums, constant multiples and products: text, rows, and a column of it."""
+    """Sums, constant multiples and products: text, number of rows, and one of its columns."""
     for text in find_relations([space.names[j] for j in counted], X[:, counted]):
         yield text, len(X), Rule.of(text, space).equalities[0].columns[0]
 
 
 def _ordered(space: Space, X: FloatArray, numbers: list[int]) -> Iterator[tuple[str, int, int]]:
-    """Columns that are never above another."""
+    """Pairs of columns of which one never exceeds the other."""
     for a, b in permutations(numbers, 2):
         if (X[:, a] <= X[:, b]).all():
             yield f"{column_text(space.names[a])} <= {column_text(space.names[b])}", len(X), a
 
 
 def _implied(space: Space, X: FloatArray, numbers: list[int]) -> Iterator[tuple[str, int, int]]:
-    """Numbers and categories that are always the same where a column has one category."""
+    """Numbers and categories that are constant among the rows of a category."""
     categories = {
         j: {str(category): float(code) for code, category in enumerate(f.categories)}
         for j, f in enumerate(space.features)

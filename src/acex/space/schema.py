@@ -1,4 +1,4 @@
-"""What the columns of a table hold, as a TOML file: one format for users' files and the published tables."""
+"""Schema files: a description of the columns of a table in TOML, for users' files and the published tables."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class FeatureSchema:
 
     @property
     def missing(self) -> list[str]:
-        """The fields that a feature needs and that are not given."""
+        """The required fields that are not given."""
         return [f.name for f in fields(self.kind)[1:] if f.default is MISSING and f.name not in self.given]
 
     def feature(self, values: pd.Series[Any]) -> Feature:
-        """The feature; a range or categories that the file leaves out are those of these values."""
+        """The feature; a range or categories that the file omits are taken from these values."""
         if self.kind.is_number and not types.is_numeric_dtype(values.dtype):
             word = self.kind.__name__.lower()
             raise ValueError(f"{self.name!r}: kind {word!r} is for numbers, and the column is {values.dtype}.")
@@ -66,7 +66,7 @@ class FeatureSchema:
 
 
 def described(entry: Any) -> FeatureSchema:
-    """One column from its table in the file, which has a range for low and high.
+    """One column from its table in the file, in which `range` replaces `low` and `high`.
 
     Raises:
         ValueError: a key is missing or unknown, or does not fit the kind.
@@ -95,7 +95,7 @@ def read_schema(path: Path) -> list[FeatureSchema]:
     """The columns that a file describes.
 
     Raises:
-        ValueError: naming the file and what is wrong with it.
+        ValueError: the file is invalid; the message names it.
     """
     try:
         written = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -112,7 +112,7 @@ def read_schema(path: Path) -> list[FeatureSchema]:
 
 
 def read_rules(path: Path) -> list[str]:
-    """The rules in a file that `read_schema` takes."""
+    """The rules in a schema file."""
     rules = tomllib.loads(path.read_text(encoding="utf-8")).get("rules", [])
     if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
         raise ValueError(f"{path}: rules: expected texts, such as rules = ['duration <= 84 - age'], got {rules!r}.")
@@ -128,9 +128,9 @@ def with_schema(
     dates: Iterable[str] | Mapping[str, str | None] = (),
     relations: bool = True,
 ) -> tuple[pd.DataFrame, Space]:
-    """The data and their space: columns by the schema, the others inferred from their values; see `Space.infer`.
+    """The data and their space: columns as in the schema, the others inferred from their values; see `Space.infer`.
 
-    Whole numbers that are declared continuous become floats. Relations are kept between columns that are inferred.
+    Integer columns that are declared continuous become floats. Relations are kept between inferred columns only.
     """
     by_name = {column.name: column for column in schema}
     if unknown := [name for name in by_name if name not in frame.columns]:
@@ -150,14 +150,14 @@ def with_schema(
 
 
 def schema_text(space: Space) -> str:
-    """A file that describes this space, to be edited."""
+    """The text of a schema file that describes this space, to be edited."""
     lines = [f"    {{ {', '.join(_entry(feature))} }}," for feature in space.features]
     rules = [f"rules = {_toml(space.relations)}"] if space.relations else []
     return HEADER + "\n".join([*rules, "features = [", *lines, "]", ""])
 
 
 def _entry(feature: Feature) -> list[str]:
-    """Its fields that differ from their defaults; those without a default come first."""
+    """The fields of a feature that differ from their defaults, in TOML; those without a default come first."""
     ordered = sorted(fields(feature)[1:], key=lambda f: f.default is not MISSING)
     entry = {f.name: getattr(feature, f.name) for f in ordered if getattr(feature, f.name) != f.default}
     if "low" in entry:
@@ -166,5 +166,5 @@ def _entry(feature: Feature) -> list[str]:
 
 
 def _toml(value: Any) -> str:
-    """A value, or a list of them: TOML writes them as JSON does, but for one character."""
+    """A value or a list as TOML, which agrees with JSON except for the character DEL."""
     return json.dumps(value, default=str, ensure_ascii=False).replace("\x7f", "\\u007f")
