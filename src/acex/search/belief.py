@@ -9,9 +9,9 @@ each was learned too.
 
     x -> (x - centre) / spread, clipped to [-6, 6] -> silu(x W + b) for each hidden layer -> x W + b
 
-Models that learned noisy rows by heart answer differently there than anywhere around, which no input tells. So without
-known outcomes the log odds l of an unchanged reference row become (l + ROW_ODDS) / ROW_SPREAD: less certain, and higher
-for the cheap rows, which the network calls unlikely.
+Models that memorised noisy rows answer differently for these than for all points around them, and no input shows this.
+So without known outcomes the log odds l of an unchanged reference row become (l + ROW_ODDS) / ROW_SPREAD: less certain,
+and higher for cheap rows, which the network considers unlikely.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Belief:
     def probability(self, points: Points) -> FloatArray:
         """P(hit) of points to ask, (n,)."""
         network = load_network("hit_")
-        # The network was trained on labels and probabilities. Before the first hit a numeric answer says more.
+        # The network was trained on labels and probabilities. Before the first hit, numeric answers say more.
         only_numbers = self.problem.width is not None and self.evidence.best is None
         if network is None or only_numbers:
             return self.evidence.by_posterior(points)

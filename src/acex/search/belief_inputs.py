@@ -205,7 +205,7 @@ def _logit(probability: FloatArray) -> FloatArray:
 
 
 def _least(values: FloatArray) -> FloatArray:
-    """The least value of each row, (n,); infinite for an empty row."""
+    """The smallest value of each row, (n,); infinite for an empty row."""
     least: FloatArray = values.min(axis=1, initial=np.inf)
     return least
 

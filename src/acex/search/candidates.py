@@ -5,11 +5,11 @@
 All are snapped into the region. Half of the moves are linear in values, half in quantiles.
 
 The first hit in a wide table changes nearly every column, and reverting its changes one by one takes more queries than
-there are. So groups of them are reverted together, and tell which of them are needed:
+the budget has. So groups of changes are reverted together, which shows which of them are needed:
 
     C      the features that the hit changes, c of them
     q_j    P(change j is needed), given the answers so far, (c,)
-    U      a group of changes to revert; without needed ones in it the rest is a hit:  P(hit) = prod_{j in U} (1 - q_j)
+    U      a group of changes to revert; if none of them is needed, the rest is a hit:  P(hit) = prod_{j in U} (1 - q_j)
 
 This is group testing. The answers update q in turn, as if the changes were independent (assumed density filtering of a
 noisy OR):
@@ -35,17 +35,17 @@ SHRUNK = (0.3, 0.5, 0.7, 0.85, 0.93)  # shares of the way to a hit
 BEYOND = 0.25  # how far random points may lie outside the reference, as a share of its range
 MAX_ENUMERATED = 4096  # a region of at most this many points is enumerated
 MIN_CHANGES = 10  # of a hit whose changes are reverted in groups; the network knows small ones better
-EXPECTED = 3.0  # number of needed changes before anything is known
-MAX_NEEDED, MIN_NEEDED = 0.5, 1e-3  # q before anything is known is at most the first; it never falls below the second
-CHANCE, FORGOTTEN = 0.1, 0.1  # P(miss) without needed changes, and factor of q after a hit
-REVERTED, KEPT = 0.25, 0.9  # shares of a change at most so large count as reverted, and at least so large as kept
-MAX_BETWEEN = 0.2  # share of changes between these above which a miss says nothing about groups
-N_ORDERS, SPREAD = 24, 0.8  # random orders of the changes, and the deviation of the log factors that make them
-SIZES = (0.5, 1.0, 2.0, 4.0)  # of groups, over the best size
+EXPECTED = 3.0  # prior expectation of the number of needed changes
+MAX_NEEDED, MIN_NEEDED = 0.5, 1e-3  # upper bound on the prior of q, and lower bound on q
+CHANCE, FORGOTTEN = 0.1, 0.1  # P(miss) if no reverted change is needed, and factor of q after a hit
+REVERTED, KEPT = 0.25, 0.9  # a change counts as reverted up to the first share of it, and as kept from the second
+MAX_BETWEEN = 0.2  # a miss is ignored if a larger share of the changes is between these
+N_ORDERS, SPREAD = 24, 0.8  # number of random orders of the changes, and deviation of the log factors for them
+SIZES = (0.5, 1.0, 2.0, 4.0)  # sizes of groups, relative to the best size
 
 
 def enumerate_region(problem: Problem) -> FloatArray | None:
-    """All points of a small region, (n, d); None when there are too many."""
+    """All points of a small region, (n, d); None if there are too many."""
     region = problem.region
     if region.size > MAX_ENUMERATED:
         return None
@@ -116,7 +116,7 @@ def random_points(problem: Problem, rng: np.random.Generator, n: int, *, at_edge
     """Points spread over the region and a little beyond the reference, (n, d), with any number of changes.
 
     Args:
-        at_edges: half of the changes go to an end of their range; used when nothing like the reference was a hit.
+        at_edges: half of the changes go to a bound of their range; used if nothing similar to the reference was a hit.
     """
     x, movable = problem.factual, np.flatnonzero(problem.region.movable)
     low, high = problem.ends
@@ -142,9 +142,9 @@ def random_points(problem: Problem, rng: np.random.Generator, n: int, *, at_edge
 def reverted_groups(
     problem: Problem, history: History, hit: FloatArray, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """A hit, (d,), with groups of its changes reverted, (n, d), and their P(hit), (n,); none if it has few changes.
+    """A hit, (d,), with groups of its changes reverted, (n, d), and their P(hit), (n,).
 
-    None either if the region is so small that all of its points are candidates.
+    No points if the hit has few changes, or the region is so small that all of its points are candidates.
     """
     changed = np.flatnonzero((hit != problem.home) & problem.region.movable)
     if len(changed) < MIN_CHANGES or problem.region.size <= MAX_ENUMERATED:
@@ -181,6 +181,6 @@ def p_needed(problem: Problem, history: History, hit: FloatArray, changed: IntAr
 
 
 def _shares(problem: Problem, X: FloatArray, hit: FloatArray, changed: IntArray) -> FloatArray:
-    """How much of each change of the hit points have, (n, c): 0 for none of it, 1 for all of it or more."""
+    """The share of each change of the hit that points make, (n, c): 0 for none of it, 1 or more for all of it."""
     home, there, X = problem.home[changed], hit[changed], X[:, changed]
     return np.asarray(np.where(problem.scale.is_nominal[changed], there == X, (X - home) / (there - home)))

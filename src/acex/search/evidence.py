@@ -5,8 +5,8 @@
         per code. All entries are at least zero, so min(S_i, S_j) is what two changes have in common.
     R   the same in ranks
 
-A number moves in one direction only, so its two columns fit into one with a sign (net_S, net_R): the distances are the
-same, with half as many columns.
+A number moves in one direction only, so its two columns can be replaced by one with a sign (net_S, net_R). The
+distances are the same with half as many columns.
 """
 
 from __future__ import annotations

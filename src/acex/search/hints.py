@@ -14,10 +14,10 @@ from acex.space.space import Space
 from acex.values import is_missing
 
 N_TREES, LEAF = 50, 2
-LEAF_LEARNT = 5  # answers of a search lie close together: smaller leaves would learn where it searched
-SHRINKAGE = 10  # number of rows that the overall share of hits counts for in the share of a category
+LEAF_LEARNT = 5  # answers of a search are close together: smaller leaves would fit where it searched
+SHRINKAGE = 10  # weight, in rows, of the overall share of hits in the share of a category
 N_FOLDS = 5
-MAX_SINGLE = 1e30  # largest number that trees get: they sum float32 values
+MAX_SINGLE = 1e30  # largest input of trees, which sum float32 values
 MAX_ROWS = 20_000  # a forest of more rows is slower and no better
 
 
@@ -71,10 +71,10 @@ def outcome_model(space: Space, reference: FloatArray, is_hit: BoolArray, leaf: 
 
 
 def obstacles(problem: Problem, relaxed: Mapping[str, Problem], hint: Hint | None) -> dict[str, int]:
-    """What excludes the candidates of a search: how many may be asked "as given", and without one option, by its name.
+    """Which options exclude candidates: how many may be asked "as given", and without each option, by its name.
 
-    Candidates are rows of the reference moved to where the options allow; with a hint, those that it calls hits. Only
-    options without which more than twice as many may be asked are named. Nothing is asked.
+    Candidates are rows of the reference moved into the region; with a hint, those that it predicts to be hits. Only
+    options without which more than twice as many may be asked are included. Nothing is asked.
 
     Args:
         relaxed: the problem without an option, by the name of the option.
@@ -95,7 +95,7 @@ class _Columns:
     """Points as inputs of trees, which would treat nominal codes as ordered.
 
     Each category has a column of its own. A feature with very many categories has one column: the share of hits among
-    the rows of a category, shrunk towards that of all rows. Numbers too large for float32 are rescaled.
+    the rows of a category, shrunk towards the share of all rows. Numbers too large for float32 are rescaled.
     """
 
     def __init__(self, space: Space, reference: FloatArray, is_hit: BoolArray) -> None:

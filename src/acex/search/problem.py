@@ -21,7 +21,7 @@ from acex.space.scale import Quantiles, Scale
 T = TypeVar("T")
 Hint: TypeAlias = Callable[[FloatArray], FloatArray]
 
-MAX_REFERENCE = 10_000  # rows of a larger reference that candidates are made from, a random sample
+MAX_REFERENCE = 10_000  # largest number of reference rows that candidates are made from; of more, a random sample
 PCA_ROWS = 1000  # number of evenly spaced reference rows that the principal components are computed from
 PCA_COMPONENTS = 30
 MIN_STEP_SHARE = 0.05  # a feature with a smaller share of all steps does not make two counterfactuals different
@@ -105,7 +105,7 @@ class History:
 
     @cached_property
     def redundant(self) -> frozenset[bytes]:
-        """The keys of points whose answer brings nothing new: those asked, and known misses."""
+        """The keys of points that need not be asked: those already asked, and known misses."""
         known = () if self.known is None else (k for k, hit in self.known.answers.items() if not hit)
         return self.asked.union(known)
 
@@ -163,19 +163,19 @@ class Problem:
 
     @cached_property
     def origin(self) -> FloatArray:
-        """The factual with typical values in place of gaps, (d,): the start of steps to other numbers."""
+        """The factual with typical values in place of gaps, (d,): the start of moves to other numbers."""
         return self.scale.filled(self.factual)
 
     @cached_property
     def ends(self) -> tuple[FloatArray, FloatArray]:
-        """The least and the greatest value of each feature in the reference, gaps aside, (d,) each."""
+        """The smallest and the largest value of each feature in the reference, ignoring gaps, (d,) each."""
         middle = self.scale.middle
         known = [values if len(values) else middle[[j]] for j, (values, _) in enumerate(self.quantiles.knots)]
         return np.array([values[0] for values in known]), np.array([values[-1] for values in known])
 
     @cached_property
     def sample(self) -> FloatArray:
-        """The reference, or a sample of its rows where there are very many, (s, d)."""
+        """The reference, or a sample of its rows if there are more than `MAX_REFERENCE`, (s, d)."""
         return sampled(self.reference, MAX_REFERENCE)
 
     @cached_property
@@ -223,7 +223,7 @@ class Problem:
 
     @cached_property
     def least_score(self) -> float:
-        """The score that a plausible point exceeds."""
+        """The score that a plausible point must exceed."""
         return -np.inf if self.density is None else self.density.least(self.factual)
 
     def admissible(self, X: FloatArray, asked: Collection[bytes]) -> BoolArray:
@@ -233,11 +233,11 @@ class Problem:
         return ok
 
     # -- alternatives ----------------------------------------------------------------------------------------
-    # Two counterfactuals are different if each has a main feature that the other has not. Otherwise one requires all
-    # that the other requires, and is no alternative for a person who cannot make that change.
+    # Two counterfactuals are different if each has a main feature that the other does not have. Otherwise one requires
+    # all that the other requires, and is no alternative for a person who cannot make those changes.
 
     def main_features(self, x: FloatArray) -> frozenset[int]:
-        """The features of a point, (d,), with more than a negligible share of its steps."""
+        """The features of a point, (d,), with a share of its steps above `MIN_STEP_SHARE`."""
         steps = np.abs(self.cost.steps(x[None])[0])
         return frozenset(np.flatnonzero((steps > MIN_STEP_SHARE * steps.sum()) & (x != self.home)).tolist())
 

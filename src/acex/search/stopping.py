@@ -2,7 +2,7 @@
 
 P(hit) of single points does not answer this, because they tend to be hits together or not at all. So a second small
 network, trained on the same simulated searches, reads the state of a search and the largest P(hit) of the candidates at
-several savings. In training, "exists" meant that a search with 40,000 free queries found it.
+several savings. In training, "exists" meant that a search with 40,000 queries found it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Forecast:
         if network is None:
             return cls(1.0, (1.0, 1.0, 1.0))
         outputs = expit(network.log_odds(stopping_inputs(evidence, probability, saving)[None])[0])
-        odds = np.minimum.accumulate(outputs[1:])  # what is 25% cheaper is also 10% cheaper
+        odds = np.minimum.accumulate(outputs[1:])  # a point that is 25% cheaper is also 10% cheaper
         return cls(float(outputs[0]), (float(odds[0]), float(odds[1]), float(odds[2])))
 
 
