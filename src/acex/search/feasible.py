@@ -13,7 +13,7 @@
    rows themselves, because the first hit may have been a bad one to start from.
 3. The search has *settled* when ten more queries are unlikely to save 5% (see `stopping`).
 4. *Last*, changes that were not checked yet are reverted one by one (see `reverts`). Unless the whole budget is to be
-   spent, no cheaper hit is looked for whose changes could not be checked any more.
+   spent, the search asks no cheaper point whose changes could not be checked any more.
 
 With a `margin`, a hit counts only if the surrogate predicts hits in its neighbourhood too.
 A search for several counterfactuals has one round for each: the same steps, with all evidence so far, among points that
@@ -49,21 +49,21 @@ from acex.search.strategy import Strategy, best_counterfactuals
 from acex.space.cost import n_changed
 from acex.values import is_finite
 
-PATIENCE, PATIENCE_GROWTH = 0.45, 1.08  # log cost that a certain first hit may cost more, and its growth per miss
-N_DRAWN = 16  # points drawn near the edges, of which one that may be asked is taken
+PATIENCE, PATIENCE_GROWTH = 0.45, 1.08  # weight of 1 / p against log cost for a first hit, and its growth per miss
+N_DRAWN = 16  # number of points drawn near the edges, of which one admissible point is asked
 ANYWHERE_FROM = 8  # number of misses after which points outside the reference are candidates too
 HOPELESS = 0.05  # if no P(hit) exceeds this, every second query is a point near the edges of the region
 N_TOWARDS, N_VARIED, N_ANYWHERE = 600, 1200, 400  # candidates: moves towards rows, variations of hits, points anywhere
 N_PARENTS, N_HINTED = 5, 2  # best hits that are varied, and hits that known outcomes suggest
 N_JUDGED, N_RANDOM = 300, 80  # candidates that the network evaluates: best by the Gaussian process, and random ones
-GROUP_WEIGHT = 0.7  # of the log odds by group testing, beside those of the network
-SHARPER = 4.0  # exponent that puts cheap candidates first
+GROUP_WEIGHT = 0.7  # weight of the log odds by group testing; the rest is that of the network
+SHARPER = 4.0  # exponent that favours cheap candidates
 MIN_SAVING = 0.003  # share of the best cost below which a saving is not worth a query
 STALE = 15  # queries without a better hit, after which every second query looks elsewhere
 HINTED_HIT_ROUNDS = 5
 MAX_ROBUSTNESS_CHECKS = 200  # number of likeliest candidates whose neighbourhood is evaluated
-UNLIKELY, UNLIKELY_FOR = 0.005, 10  # give up when the largest P(hit) stays below this for so many queries
-EARLIEST_END = 40  # but not before so many queries, or half of the budget
+UNLIKELY, UNLIKELY_FOR = 0.005, 10  # give up if the largest P(hit) stays below this for this many queries
+EARLIEST_END = 40  # but not before this many queries, or half of the budget
 
 
 @dataclass(frozen=True)
@@ -112,10 +112,10 @@ class Feasible(Strategy):
     def next_query(
         self, problem: Problem, history: History, *, seed: int, count: int = 1, budget: float = np.inf
     ) -> Query | Stop:
-        """The next query: of the search, and once that has ended or the budget nearly so, a reverted change."""
+        """The next query of the search; once that ends or the budget is nearly spent, a reverted change."""
         chosen = best_counterfactuals(problem, history, count, self.margin)
         reverts = Reverts(problem, history, chosen, self.margin)
-        next_: Query | Stop = Stop("budget")  # the rest of it is kept for the checks
+        next_: Query | Stop = Stop("budget")  # the rest is reserved for checks
         if not reverts.is_due(budget):
             next_ = self._search_on(problem, history, seed=seed, count=count, budget=budget)
         if isinstance(next_, Query) and next_.purpose == "refine" and self.effort == "settle":
@@ -124,7 +124,7 @@ class Feasible(Strategy):
         return next_ if isinstance(next_, Query) else reverts.next(budget) or next_
 
     def _search_on(self, problem: Problem, history: History, *, seed: int, count: int, budget: float) -> Query | Stop:
-        """The next query that looks for something cheaper: round by round, one for each counterfactual."""
+        """The next query for a cheaper hit, in one round per counterfactual."""
         rounds = [q.round for q in history.queries]
         for round_ in range(rounds[-1], count):
             start = rounds.index(round_) if round_ in rounds else len(rounds)
@@ -143,9 +143,9 @@ class Feasible(Strategy):
         return Stop("settled")
 
     def improvement_odds(self, problem: Problem, history: History) -> tuple[float, ...]:
-        """See `stopping`; empty before the first counterfactual, and where no cheaper candidate may be asked.
+        """See `stopping`; empty before the first counterfactual, and if no cheaper candidate may be asked.
 
-        The estimate knows nothing of rules, which may leave nothing cheaper.
+        The estimate ignores rules, which may exclude everything cheaper.
         """
         round_ = _Round(problem, self, history, 0, 0)
         if not round_.success.any():
@@ -171,7 +171,7 @@ class ScoredCandidates:
 
 
 class _Round:
-    """The search for one counterfactual, from position `start` of the history on; what came before is evidence."""
+    """The search for one counterfactual, from position `start` of the history on; earlier answers are evidence."""
 
     def __init__(
         self, problem: Problem, settings: Feasible, history: History, start: int, seed: int, budget: float = np.inf
@@ -192,7 +192,7 @@ class _Round:
         """Which queries were hits that count, (n,): plausible, different from earlier rounds, robust enough."""
         X = self.history.X
         good = self.history.is_hit & self.problem.plausible(X) & self.problem.is_different(X)
-        if self.problem.region.max_changes is not None:  # what an earlier search on this evidence found may have more
+        if self.problem.region.max_changes is not None:  # hits of an earlier search on this evidence may have more
             good &= n_changed(X, self.problem.factual) <= self.problem.region.max_changes
         if self.settings.margin is not None and good.any():
             good[good] = Belief(self.problem, self.history).robustness(X[good]) >= self.settings.margin
@@ -206,7 +206,7 @@ class _Round:
         return self._cheaper_hit() if self.success.any() else self._first_hit()
 
     def _known_hit(self) -> FloatArray | None:
-        """The cheapest hit of other searches, (d,), if it is better than what was found: its answer is free."""
+        """The cheapest hit of other searches, (d,), if it is cheaper than the best hit; its answer costs nothing."""
         if self.history.known is None:
             return None
         X = self.history.known.X[self.history.known.is_hit]
@@ -217,7 +217,7 @@ class _Round:
 
     @cached_property
     def best(self) -> float:
-        """The least cost of a success; infinite before the first."""
+        """The smallest cost of a success; infinite before the first."""
         return float(self.problem.cost(self.history.X[self.success]).min(initial=np.inf))
 
     @cached_property
@@ -235,7 +235,7 @@ class _Round:
 
     @cached_property
     def forecast(self) -> Forecast:
-        """How likely something cheaper is; used after the first success."""
+        """How likely a cheaper counterfactual is; used after the first success."""
         key = (self.problem, self.settings, self.start, self.seed)
         return self.history.cached(
             key, lambda: Forecast.of(self.belief.evidence, self.scored.probability, self.scored.saving)
@@ -285,7 +285,7 @@ class _Round:
         fragile = self.history.X[self.history.is_hit]
         if len(fragile) and self.settings.margin is not None:
             families.append(beyond_hits(problem, self.rng, fragile, N_VARIED))
-        # Outcomes and numeric answers show the way before the first hit. With max_changes, whole rows are not allowed.
+        # Outcomes and numeric answers guide moves before the first hit. With max_changes, whole rows are not allowed.
         if any(value is not None for value in (problem.hint, problem.width, problem.region.max_changes)):
             families.append(from_reference(problem, self.rng, N_TOWARDS))
         if len(hinted):

@@ -35,7 +35,7 @@ BOUNDARY_BAND = 0.2  # Sobol points whose posterior is within this of one half a
 BOUNDARY_SHARE = 0.05  # least share of the Sobol points on the boundary, however certain the surrogate is
 PCA_FEATURES = 64  # from this number of features on, starts are drawn along principal components (R21)
 MAX_IDLE_ROUNDS = 2  # the search ends after this many rounds without a closer counterfactual (R3)
-UNLIKELY, PATIENCE = 0.02, 10  # give up when P(hit) stays below this for so many queries
+UNLIKELY, PATIENCE = 0.02, 10  # give up if P(hit) stays below this for this many queries
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def _hopeless(history: History) -> bool:
 
 
 def _rounds_are_idle(problem: Problem, history: History) -> bool:
-    """Did the last rounds find no closer counterfactual? (R3)"""
+    """Whether the last rounds found no closer counterfactual (R3)."""
     rounds = np.array([q.round for q in history.queries])
     good = history.is_hit & problem.plausible(history.X)
     if not good.any():
@@ -153,7 +153,7 @@ def _initial(
 
 
 def _first_admissible(problem: Problem, history: History, X: FloatArray, at_once: int = 400) -> FloatArray | None:
-    """The first admissible one of these points, (n, d); `at_once` are checked together."""
+    """The first admissible point of X, (n, d); `at_once` points are checked together."""
     for chunk in np.array_split(X, 1 + len(X) // at_once):
         ok = problem.admissible(chunk, history.asked)
         if ok.any():

@@ -1,15 +1,15 @@
-"""Only needed changes: before a counterfactual is returned, each of its changes is reverted alone and asked.
+"""Removal of unneeded changes: before a counterfactual is returned, each of its changes is reverted alone and asked.
 
 A change is not needed if the point without it is allowed, plausible and still a hit: that point costs less and replaces
-the counterfactual. Where an equality ties features together (total == a + b), the total moves along, or all of them are
+the counterfactual. If an equality connects features (total == a + b), the total is adjusted too, or all of them are
 reverted. A change is *needed* if the point without it was a miss, in this or another search, or cannot replace the
 counterfactual: it is not allowed, not plausible, less robust than the margin, or no longer different from a cheaper
-counterfactual. All of this follows from the history, so a search that is resumed marks and asks the same.
+counterfactual. All of this follows from the history, so a resumed search marks and asks the same.
 
 The last queries of a budget are reserved for these checks: as many as there are changes to check and a few more (at
-most a share `SPARE` of the budget), but not more than a share `RESERVED`. Until then a search asks what it would ask
+most a share `SPARE` of the budget), but not more than a share `RESERVED`. Until then a search asks the same points as
 with any larger budget. It stops with queries left over if all it could ask is a cheaper hit that could not be checked
-any more. After a reverted change that hits, earlier misses belong to another point and have to be asked again: so the
+any more. After a reverted change that hits, earlier misses belong to another point and must be asked again. So the
 likeliest come first, and some queries are spare. If there are more changes than queries, several are reverted together.
 """
 
@@ -36,13 +36,13 @@ Mark: TypeAlias = Literal[
     "not checked",
 ]
 
-# Shares of the budget, chosen on simulated tasks: the most that is reserved for reverts, and what of it is spare.
+# Shares of the budget, chosen on simulated tasks: most queries reserved for reverts, and most of these that are spare.
 RESERVED, SPARE = 0.5, 0.15
 
 
 @dataclass(frozen=True, eq=False)
 class Reverts:
-    """The counterfactuals of a search with each change reverted alone, u points, and what is known of these points.
+    """The counterfactuals of a search with each change reverted alone, u points, and what is known about these.
 
     Args:
         chosen: positions of the counterfactuals in the history, (c,).
@@ -73,11 +73,11 @@ class Reverts:
         return self._with_followers(X, self.history.X[self.chosen][self.of])
 
     def _with_followers(self, X: FloatArray, of: FloatArray) -> FloatArray:
-        """Points with some changes reverted, (n, d), of counterfactuals, (n, d); what must equal a sum moves along.
+        """Counterfactuals `of`, (n, d), with some changes reverted, X, (n, d), adjusted to satisfy equalities.
 
-        A point that equalities forbid is replaced by one in which what follows from other features moves, or by the
-        nearest one that they allow, if that keeps these changes reverted and costs less than the counterfactual;
-        otherwise all features that are tied to them are reverted.
+        A point that equalities forbid is replaced by one in which the features computed from others are adjusted, or by
+        the nearest allowed one, if that keeps these changes reverted and costs less than the counterfactual; otherwise
+        all features connected with them are reverted.
         """
         region, x = self.problem.region, self.problem.factual
         if not any(rule.equalities for rule in region.rules) or not len(X):
@@ -112,7 +112,7 @@ class Reverts:
 
     @cached_property
     def _is_miss_alone(self) -> BoolArray:
-        """Whether the point without this change was a miss, computed features aside, (u,)."""
+        """Whether the point without this change alone was a miss, ignoring computed features, (u,)."""
         region, hits = self.problem.region, self.history.X[self.chosen][self.of]
         reverted = np.zeros(hits.shape, dtype=bool)
         reverted[np.arange(len(hits)), self.features] = True
@@ -124,11 +124,11 @@ class Reverts:
 
     @property
     def open(self) -> BoolArray:
-        """Which points were not asked, though they may be hits, (u,)."""
+        """Which points were not asked but may be hits, (u,)."""
         return np.array([mark == "not checked" for mark in self.marks], dtype=bool)
 
     def next(self, budget: float = np.inf) -> Query | None:
-        """The point whose answer is expected to check most changes; None when all changes are checked.
+        """The point whose answer is expected to check most changes; None if all changes are checked.
 
         Several changes reverted together are checked only by a hit; a single one also by a miss, which shows that it is
         needed. A miss counts less if the budget does not suffice to ask every change.
@@ -153,7 +153,7 @@ class Reverts:
         return Query(X[best], "undo", self.history.queries[-1].round, max_p_hit=p_hit, p_hit=p_hit)
 
     def _together(self, i: int, open_: IntArray, alone: FloatArray) -> FloatArray:
-        """Counterfactual number i with the likeliest two, three, ... of its open changes reverted, (n, d).
+        """Counterfactual i with its two, three, ... open changes reverted that are least likely needed, (n, d).
 
         One answer then checks several changes, if there are more than can be asked one by one.
         """
@@ -166,12 +166,12 @@ class Reverts:
         return X[1:] if good[1:].all() else X[1 : 1 + int(good[1:].argmin())]
 
     def is_due(self, budget: float) -> bool:
-        """Is what is left of the budget reserved for the open points?"""
+        """Whether the remaining budget is reserved for the open points."""
         n_open = int(self.open.sum())
         return n_open > 0 and self._left(budget) <= min(n_open + min(n_open, SPARE * budget), RESERVED * budget)
 
     def is_short(self, budget: float) -> bool:
-        """Is less left of the budget than checking the points takes?"""
+        """Whether the remaining budget is too small to check the points."""
         left, reserved = self._left(budget), RESERVED * budget
         return left < min(len(self.X), reserved) and left < min(int(self.open.sum()), reserved)
 

@@ -23,8 +23,8 @@ from acex.search.votes import Noise, Tally
 from acex.space.cost import n_changed
 from acex.values import listed
 
-FEW_CHANGES = 4  # most changes of a short counterfactual; an answer with more is accompanied by one
-SHARE_OF_SHORT = 0.1  # of the budget: most queries for a short counterfactual, chosen on simulated tasks
+FEW_CHANGES = 4  # most changes of a short counterfactual, which is added to a result with more changes
+SHARE_OF_SHORT = 0.1  # largest share of the budget for a short counterfactual, chosen on simulated tasks
 STRATEGIES: dict[str, type[Strategy]] = {kind.name: kind for kind in (Feasible, Penalty)}
 
 
@@ -91,11 +91,11 @@ class Search:
     def propose(self, n: int) -> list[Query]:
         """Up to n points to ask at once: each is chosen as if those before it were misses.
 
-        A round that looks for cheaper hits ends where reverting changes begins: its answers decide which changes these
+        A round that looks for cheaper hits ends before changes are reverted, because its answers decide which these
         are. A round that reverts changes leaves enough of the budget to revert the others again after a hit.
 
-        A short counterfactual gets what the search leaves of the budget. Queries are reserved for it only if more than
-        a few changes of the best one are needed; otherwise the search may still make it short.
+        The search for a short counterfactual gets the remaining budget. Queries are reserved for it only if more than a
+        few changes of the best one are needed; otherwise the search may still make that one short.
         """
         max_short = round(SHARE_OF_SHORT * self.budget) if self.offers_short else 0
         n_short = max_short - sum(query.purpose == "short" for query in self.history.queries)
@@ -128,7 +128,7 @@ class Search:
         return queries
 
     def with_known(self, known: Known | None) -> Search:
-        """The search with these answers from other searches."""
+        """The search with these answers of other searches."""
         return replace(self, history=replace(self.history, known=known))
 
     def short(self) -> Search:
@@ -137,7 +137,7 @@ class Search:
 
     @property
     def is_long(self) -> bool:
-        """Does the best counterfactual change more than a few features?"""
+        """Whether the best counterfactual changes more than a few features."""
         return self.best is not None and int(n_changed(self.best[None], self.problem.factual)[0]) > FEW_CHANGES
 
     @property

@@ -48,7 +48,7 @@ class Strategy(ABC):
 
         Args:
             count: number of counterfactuals to look for, different from each other.
-            budget: largest number of queries, those of the history included.
+            budget: largest number of queries, including those of the history.
         """
 
     def improvement_odds(self, problem: Problem, history: History) -> tuple[float, ...]:
@@ -59,7 +59,7 @@ class Strategy(ABC):
 def ranked_counterfactuals(problem: Problem, history: History, margin: float | None = None) -> IntArray:
     """Positions of all counterfactuals in the history, cheapest first.
 
-    Of equally cheap ones the one with fewer changes comes first: steps below the resolution of a feature cost nothing.
+    Of equally cheap ones, the one with fewer changes comes first: steps below a feature's resolution cost nothing.
 
     Args:
         margin: counterfactuals of at least this robustness come first, then the more robust ones.

@@ -67,7 +67,7 @@ class Tally:
     """All answers of a search, counted by point: u different points, the factual first."""
 
     def __init__(self, noise: Noise, history: History) -> None:
-        self.noise, self._all = noise, history  # with every vote; `history` has each point once
+        self.noise, self._all = noise, history  # contains every vote; `history` has each point once
         positions: dict[bytes, list[int]] = {}
         for i, query in enumerate(history.queries):
             positions.setdefault(key(query.point), []).append(i)
@@ -117,7 +117,7 @@ class Tally:
 
     @cached_property
     def history(self) -> History:
-        """Each point once, hits being those of positive lead, with their P(hit): what the strategy reads."""
+        """Each point once, with its P(hit); a hit is a point with a positive lead. The strategy reads this."""
         return self._with_hits(self.lead > 0)
 
     def _with_hits(self, hits: BoolArray) -> History:
