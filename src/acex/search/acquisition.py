@@ -91,7 +91,7 @@ def improvement_bound(
 
         EI / lambda <= E[(alpha - theta distance + |U|)+] + E[(deviation |N| - (1 - theta) distance)+].
 
-    The result is the least over a few splits and the simple bound E[(alpha + |U|)+], which ignores V.
+    The result is the smallest over a few splits and the simple bound E[(alpha + |U|)+], which ignores V.
     """
     bound = _positive_part_of_modulus(alpha, incumbent_mean - 0.5, incumbent_variance)
     for theta in (0.25, 0.5, 0.75, 1.0):

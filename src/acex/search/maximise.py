@@ -5,10 +5,10 @@
 *Relaxed* features (continuous ones, and integers of more than 20 values) are optimised as real numbers and snapped
 afterwards. The other features that can move are *discrete*, and branch and bound fixes them one by one.
 
-A node has fixed the first discrete features and left the others free. The cost of what is fixed is known, and so are
-the least and largest distance to the evidence that the free features allow. That gives an upper bound of the score over
-the node (`Score.bound`). A node whose bound does not exceed the best score so far is discarded. Nodes are expanded best
-bound first, many at a time so that NumPy does the work.
+A node has fixed the first discrete features and left the others free. The cost of the fixed features is known, and so
+are the smallest and largest distance to the evidence that the free features allow. That gives an upper bound of the
+score over the node (`Score.bound`). A node whose bound does not exceed the best score so far is discarded. Nodes are
+expanded best bound first, many at a time so that NumPy does the work.
 """
 
 from __future__ import annotations
@@ -136,8 +136,8 @@ def along_climbs(
 ) -> FloatArray:
     """The ends of climbs from the starts, (s, d), and points on the way, snapped, (n, d).
 
-    Points on the way from the end back to the start, and back to the factual's values, may be plausible where the end
-    is not.
+    Points on the way from the end back to the start, and back to the factual's values, may be plausible even if the
+    end is not.
     """
     ends = climb(score, cost, region, starts, relaxed)
     home = np.where(relaxed, cost.factual, starts)
@@ -146,7 +146,7 @@ def along_climbs(
 
 
 def best_position(candidates: FloatArray, scores: FloatArray, accept: Accept, above: float = 0.0) -> int | None:
-    """Position of the acceptable candidate of greatest score; None if no acceptable score exceeds `above`."""
+    """Position of the acceptable candidate with the largest score; None if no acceptable score exceeds `above`."""
     order = np.argsort(-scores, kind="stable")
     order = order[scores[order] > above]
     for chunk in np.split(order, range(8, len(order), 32)):  # one of the first few is usually acceptable
@@ -173,8 +173,8 @@ class _Level:
     values: FloatArray  # (v,)
     steps: FloatArray  # |z| of each value, (v,)
     added: FloatArray  # squared distance to the evidence, (v, e)
-    free_nearest: FloatArray  # least that the features still free below this level add, (e,)
-    free_farthest: FloatArray  # most that they add, (e,)
+    free_nearest: FloatArray  # least squared distance that the features still free below this level add, (e,)
+    free_farthest: FloatArray  # largest squared distance that they add, (e,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,7 +290,7 @@ def _expand(score: Score, cost: CostFunction, level: _Level, nodes: list[_Node])
 
 
 def _points(leaves: list[_Node], levels: list[_Level], base: FloatArray) -> FloatArray:
-    """Leaves as points, each with every row of `base`, (b, d), for what is not discrete, (n, d)."""
+    """Leaves as points, (n, d), each combined with every row of `base`, (b, d), for the features not discrete."""
     X = np.repeat(base, len(leaves), axis=0)
     if leaves:
         X[:, [level.feature for level in levels]] = np.tile([leaf.values for leaf in leaves], (len(base), 1))

@@ -7,7 +7,7 @@ Lines refer to Rasmussen & Williams (2006): 3.1 the mode, 3.2 predictions, 5.1 t
 and its gradient. The paper's section 3.2 is the same method; its W, K and a_hat are W, K and f here.
 
     Z   evidence in coordinates, (n, D)     t    labels, 1 for a hit and 0 for a miss, (n,);
-                                            P(hit) where labels may be wrong
+                                            P(hit) if labels may be wrong
     m   prior mean at Z, (n,)               f    mode of the latent function at Z, (n,)
     pi  sigma(f), (n,)                      W    pi (1 - pi), (n,)
     L   Cholesky factor of B = I + sqrt(W) K sqrt(W), (n, n); eigenvalues of B are at least 1
@@ -33,7 +33,7 @@ from acex.space.scale import EUCLIDEAN, Metric
 NEWTON_STEPS = 50  # 5 to 10 suffice; more means that it does not converge
 NEWTON_TOLERANCE = 1e-9  # gain in the objective below which the mode is found
 AT_ONCE = 30_000  # covariances that are computed together, so that they fit into the processor's cache
-JITTER = 1e-8  # relative to the variance: keeps K positive where two points almost coincide
+JITTER = 1e-8  # relative to the variance: keeps K positive definite if two points almost coincide
 
 LOG_BOUND = 4.0  # bound on the hyperparameters, in deviations of their prior
 
@@ -222,7 +222,7 @@ def _solve(L: FloatArray, B: FloatArray, *, transposed: bool = False) -> FloatAr
 
 
 class _Mode:
-    """The mode of f for one kernel, with what predictions and the marginal likelihood need of it."""
+    """The mode of f for one kernel, with the quantities that predictions and the marginal likelihood need."""
 
     def __init__(self, kernel: Matern, squared: FloatArray, t: FloatArray, m: FloatArray, a: FloatArray) -> None:
         self.kernel, self.squared, self.t, self.m = kernel, squared, t, m
@@ -231,7 +231,7 @@ class _Mode:
         self._climb(a)
 
     def _climb(self, a: FloatArray) -> None:
-        """Newton's method from a, with halved steps where a full one would go down. Algorithm 3.1."""
+        """Newton's method from a, with steps halved if a full one would decrease the objective. Algorithm 3.1."""
 
         def value(a: FloatArray) -> tuple[FloatArray, float]:
             f = self.m + self.K @ a
