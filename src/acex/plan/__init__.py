@@ -1,1 +1,1 @@
-"""What an explanation is made of, as values: its plan, its target, its steps."""
+"""The parts of an explanation as values: its plan, its target, its steps."""

@@ -1,9 +1,9 @@
 """A fingerprint of a function among the rules, the same in every process: part of an explanation's identity.
 
-It covers the code, and the values that the code uses: defaults, closure and globals. Plain values and functions count
-by their content, an object that can be called by its methods and attributes, what an installed library defines by its
-name. Anything else has no fingerprint, and the explanation cannot be resumed. A fingerprint need not be perfect: the
-session calls the function before it sends a row.
+It covers the code, and the values that the code uses: defaults, closure and globals. Plain values and functions are
+identified by their content, callable objects by their methods and attributes, and names of installed libraries by the
+name alone. Anything else has no fingerprint, and the explanation cannot be resumed. A fingerprint need not be perfect:
+the session calls the function before it sends a row.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ import numpy as np
 
 from acex.values import fingerprint
 
-LIBRARIES = {*sys.stdlib_module_names, "numpy", "pandas", "scipy", "sklearn", "acex"}  # where a name is enough
+LIBRARIES = {*sys.stdlib_module_names, "numpy", "pandas", "scipy", "sklearn", "acex"}  # a name is enough for these
 
 
 def fingerprint_of(function: Any) -> tuple[str, bool]:
-    """A fingerprint of a callable, and whether it covers all that the callable uses."""
+    """A fingerprint of a callable, and whether it covers everything that the callable uses."""
     unknown: list[Any] = []
     return fingerprint(_described(function, [], unknown)), not unknown
 
 
 def _described(value: Any, seen: list[Any], unknown: list[Any]) -> Any:
-    """The value in plain terms that JSON can hold; one without such terms is added to `unknown`.
+    """A JSON-compatible description of the value; a value that has none is added to `unknown`.
 
     Args:
-        seen: functions that are already described, which may use each other.
+        seen: functions that are already described; functions may use each other.
     """
     if value is None or type(value) in (bool, int, float, str):
         return value
@@ -55,7 +55,7 @@ def _described(value: Any, seen: list[Any], unknown: list[Any]) -> Any:
 
 
 def _parts(value: Any) -> list[Any] | None:
-    """What a container, a partial function, a function or its code consists of; None for anything else."""
+    """The parts of a container, a partial, a function, a code object or a callable object; None for anything else."""
     if type(value) in (tuple, list):
         return list(value)
     if type(value) is dict:
@@ -87,7 +87,7 @@ def _globals_in(code: CodeType) -> Iterator[str]:
 
 
 def _is_in_library(value: Any) -> bool:
-    """Is this a module, a class or a function of a library, which its name identifies?"""
+    """Whether the value is a module, a class or a function of a library, which its name identifies."""
     module = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
     if not isinstance(module, str) or module.partition(".")[0] not in LIBRARIES:
         return False

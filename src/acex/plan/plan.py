@@ -19,18 +19,18 @@ from acex.values import Label, Remark, fingerprint
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Plan:
-    """What to explain, how, and with how many queries at most: `Explainer.search(x).plan`.
+    """The row to explain, the settings, and the largest number of queries: `Explainer.search(x).plan`.
 
     Attributes:
         factual: the row to explain, its values by feature.
-        space: what each feature can hold, which are frozen, directed, weighted.
+        space: the features: their kinds, ranges and categories, which are frozen, their directions and weights.
         scale: the standard deviations of the reference.
-        target: the wanted label, labels or range.
-        settings: all options in plain values, as reports and the ledger show them: those of `acex.options`, the name of
+        target: the answers that are hits.
+        settings: all options as plain values, as reports and the ledger show them: those of `acex.options`, the name of
             the model (`model_id`) and the size of the reference (`n_reference`).
         allowed: for each feature (low, high), or, for those in `listed`, the codes it may take.
-        decides: what else distinguishes this explanation: the settings that decide which rows are sent, as far as they
-            are not at their defaults, and fingerprints of the reference and of functions among the rules.
+        decides: further parts of the identity: the settings that affect what is asked and are not at their defaults,
+            and fingerprints of the reference and of functions among the rules.
         remarks: what a reader should know about the plan itself.
     """
 
@@ -51,42 +51,42 @@ class Plan:
 
     @property
     def budget(self) -> int:
-        """How many rows may be sent to the model, the factual included."""
+        """The largest number of rows that may be sent to the model, including the factual."""
         return int(self.settings["budget"])
 
     @property
     def count(self) -> int:
-        """How many counterfactuals to look for."""
+        """Number of counterfactuals to look for."""
         return int(self.settings["count"])
 
     @cached_property
     def class_names(self) -> dict[Label, str]:
-        """What the labels are called; the ledger and the target have the labels themselves."""
+        """Display names of labels; the ledger and the target contain the labels themselves."""
         return dict(self.settings.get("class_names") or ())
 
     @cached_property
     def labels_by_name(self) -> dict[Label, Label]:
-        """What the class names stand for."""
+        """The label of each class name."""
         return {name: label for label, name in self.class_names.items()}
 
     @cached_property
     def noise(self) -> Noise | None:
-        """For a model that contradicts itself; None for others."""
+        """The noise of a model whose answers vary; None for other models."""
         noise = self.settings.get("noise")
         return Noise.of(noise, self.settings["confirm"]) if noise else None
 
     @cached_property
     def identity(self) -> str:
-        """What distinguishes this explanation from others: the same in every process.
+        """A fingerprint that distinguishes this explanation from others, the same in every process.
 
-        The budget is not part of it, unless it is divided among several counterfactuals: an explanation whose budget
-        was spent continues with a larger one. Nor are answers to other explanations: each query records the newest one
-        that it could see.
+        It excludes the budget, unless that is divided among several counterfactuals: an explanation whose budget is
+        spent continues with a larger one. It also excludes answers to other explanations: each query records the newest
+        one that it could see.
         """
         space = self.space.to_dict()
         for feature in space["features"]:
-            feature.pop("unit", None)  # for people
-        # A column of texts is "object" to pandas 2 and "str" to pandas 3.
+            feature.pop("unit", None)  # only for display
+        # A column of strings is "object" in pandas 2 and "str" in pandas 3.
         space["dtypes"] = space["dtypes"] and ["str" if dtype == "object" else dtype for dtype in space["dtypes"]]
         allowed = [a.tolist() for a in self.allowed]
         budget = None if self.count == 1 else self.budget
@@ -94,7 +94,7 @@ class Plan:
 
     @property
     def may_become(self) -> dict[str, Any]:
-        """For each feature what it may become: None where it stays, (lowest, highest), or a list of values."""
+        """What each feature may become: None if it cannot change, (lowest, highest), or a list of values."""
         x = self.space.encode(dict(self.factual))[0]
         out: dict[str, Any] = {}
         for j, (feature, allowed, value) in enumerate(zip(self.space.features, self.allowed, x, strict=True)):
@@ -103,14 +103,14 @@ class Plan:
         return out
 
     def described_space(self) -> dict[str, Any]:
-        """What rows hold, in plain values, with the standard deviations; the same for most rows of a model."""
+        """The space and the standard deviations as JSON-compatible values; the same for most rows of a model."""
         return {**self.space.to_dict(), "deviations": self.scale.deviations.tolist()}
 
     @classmethod
     def from_record(
         cls, settings: Mapping[str, Any], factual: Mapping[str, Any], space: Space, deviations: FloatArray
     ) -> Plan:
-        """The plan that `settings` and `described_space` describe; those of acex 0.1 and 0.2 are understood."""
+        """The plan from recorded `settings` and `described_space`, including those of acex 0.1 and 0.2."""
         settings = _current(settings, space)
         return cls(
             factual=factual,
@@ -123,7 +123,7 @@ class Plan:
 
 
 def _current(settings: Mapping[str, Any], space: Space) -> dict[str, Any]:
-    """The settings of a record as this version writes them; what an earlier one did not have is at its default."""
+    """Recorded settings in the form of this version; those that an earlier version lacks get their defaults."""
     written = {name: value for name, value in settings.items() if name not in ("form", "known_labels")}
     for old, new in (("labels", "outcomes"), ("pool", "share_answers"), ("constraint", "functions")):
         if old in written:
@@ -131,7 +131,7 @@ def _current(settings: Mapping[str, Any], space: Space) -> dict[str, Any]:
     if "cost" not in written:
         names = (("beta", "beta"), ("category_cost", "per_category"), ("change_cost", "per_change"))
         written["cost"] = {new: written.pop(old, None) for old, new in names}
-    ranges = written.get("ranges") or {}  # up to 0.2 also lists of allowed values
+    ranges = written.get("ranges") or {}  # up to 0.2, also contains lists of allowed values
     lists = {name: v for name, v in ranges.items() if len(v) != 2 or space.feature(name).lists_codes}
     if lists:
         written["ranges"] = {name: limits for name, limits in ranges.items() if name not in lists}

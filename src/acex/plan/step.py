@@ -1,4 +1,4 @@
-"""One asked row as a value, and how an explanation ended.
+"""A queried row (`Step`), and how an explanation ended (`Ending`), as values.
 
 Progress bars, callbacks, the ledger, reports and live pages all read steps.
 """
@@ -20,12 +20,12 @@ Outcome: TypeAlias = Literal[
 ]
 StoppedBy: TypeAlias = Literal["budget", "time", "settled", "exhausted", "unfinished"]
 NOTE_FIELDS_BEFORE_0_3 = {"hope": "max_p_hit", "chance": "p_hit"}  # names in ledgers of 0.1 and 0.2
-MOST_SURE = 0.999  # shown for a probability closer to 1
+MOST_SURE = 0.999  # largest probability displayed
 
 
 @dataclass(frozen=True)
 class Note:
-    """What is known of a row before it is asked; the ledger stores it with the question.
+    """What is known about a row before it is asked; the ledger stores it with the query.
 
     Args:
         first: position of the first row of its round; rows of a round are asked together.
@@ -60,19 +60,19 @@ class Note:
 
 @dataclass(frozen=True)
 class Step:
-    """A row that was sent, and its result.
+    """A row that was asked, and the result.
 
     Attributes:
-        position: its place among the rows of its explanation; 0 is the factual.
+        position: its position among the rows of its explanation; 0 is the factual.
         row: its values by feature, as the model saw them.
-        purpose: why it was sent, in a word.
-        label: the model's answer. hit: does it have the wanted label? Never true of the factual.
-        cost: J of the row. best: cost of the best counterfactual so far; infinite before there is one.
-        paid: how often it was paid for; 0: the answer was known.
-        at: when the answer was recorded (ISO 8601, UTC); None if it was not.
+        purpose: why it was asked, in a word.
+        label: the model's answer. hit: whether the answer is what the target wants; always False for the factual.
+        cost: J of the row. best: cost of the best counterfactual so far; infinite before the first.
+        paid: how often it was paid for; 0 if the answer was known.
+        at: when the answer was recorded (ISO 8601, UTC); None if unknown.
         seen: number of the newest answer in the ledger that could influence the query.
-        note: what was known of it before.
-        scores: the model's probability of each label, where it gave them.
+        note: what was known about it before.
+        scores: the model's probability of each label, if it gives scores.
     """
 
     position: int
@@ -94,12 +94,12 @@ class Step:
 
     @property
     def is_counterfactual(self) -> bool:
-        """Is it a hit that looks real and respects every constraint?"""
+        """Whether it is a hit that is plausible and respects every constraint."""
         return self.hit and self.note.counts
 
 
 def all_judged(steps: Iterable[Step], target: Target) -> list[Step]:
-    """Steps, the factual's first, with what follows from the labels and the order: hit, and best so far."""
+    """Steps, the factual's first, with the fields that follow from labels and order: `hit` and `best`."""
     done: list[Step] = []
     for step in steps:
         done.append(judged(step, done, target))
@@ -107,7 +107,7 @@ def all_judged(steps: Iterable[Step], target: Target) -> list[Step]:
 
 
 def judged(step: Step, before: Sequence[Step], target: Target) -> Step:
-    """A step that comes after these, with what follows from its label and its place."""
+    """A step after these, with the fields that follow from its label and position: `hit` and `best`."""
     if step.purpose == "factual" or not before:
         return replace(step, hit=False, best=inf)
     step = replace(step, hit=target.is_hit(step.label, factual_label(before, target)))
@@ -120,7 +120,7 @@ def judged(step: Step, before: Sequence[Step], target: Target) -> Step:
 def steps_written(
     rows: Sequence[Mapping[str, Any]], queries: Sequence[Mapping[str, Any]], affinities: Mapping[int, float]
 ) -> list[Step]:
-    """The steps that the JSON form of an explanation holds."""
+    """The steps in the JSON form of an explanation."""
     steps = []
     for i, (row, query) in enumerate(zip(rows, queries, strict=True)):
         note = Note(i, query["cost"], query["counts"], affinities.get(i), reference=query["reference"])
@@ -131,7 +131,7 @@ def steps_written(
 
 
 def factual_label(steps: Sequence[Step], target: Target) -> Label:
-    """The factual's label: the first answer, or what most votes say where there are several."""
+    """The factual's label: its first answer, or the majority if it was asked several times."""
     labels = [step.label for step in takewhile(lambda step: step.purpose == "factual", steps)]
     if len(labels) < 2:
         return steps[0].label
@@ -140,7 +140,7 @@ def factual_label(steps: Sequence[Step], target: Target) -> Label:
 
 
 def factual_lead(steps: Sequence[Step], target: Target) -> int:
-    """How many more answers the factual's label has than any that would mean something else."""
+    """How many more answers the factual's label has than any label with a different meaning for the target."""
     counts = _by_meaning([step.label for step in steps if step.purpose == "factual"], target)
     return counts[0][1] - (counts[1][1] if len(counts) > 1 else 0)
 
@@ -150,12 +150,12 @@ def _by_meaning(labels: Sequence[Label], target: Target) -> list[tuple[Any, int]
 
 
 def _meaning(label: Label, target: Target) -> Any:
-    """The same for labels of the factual that would make no difference."""
+    """A value that is equal for labels of the factual with the same meaning for the target."""
     return target.is_met(label), target.same_hits(label)
 
 
 def leading(steps: Sequence[Step]) -> list[Step]:
-    """For each row that was answered with a hit more often than not and counts, the first such answer."""
+    """The first hit of each row that counts and whose answers are mostly hits."""
     answers = defaultdict(list)
     for step in steps:
         answers[repr(list(step.row.values()))].append(step)
@@ -165,18 +165,18 @@ def leading(steps: Sequence[Step]) -> list[Step]:
 
 @dataclass(frozen=True)
 class Ending:
-    """How an explanation ended, or stands now.
+    """How an explanation ended, or its present state.
 
     Attributes:
-        counterfactuals: positions of the steps that are the answer, best first.
-        robustness: the surrogate's P(hit) close to each; with a margin, or where there are no scores.
+        counterfactuals: positions of the steps that are the result, best first.
+        robustness: the surrogate's P(hit) close to each; only with a margin, or without scores.
         needed: for each, its changes by feature: "needed" and how that was checked, or "not checked".
         votes: with noise, for each (answers for it, all its answers, probability that it is a hit).
-        improvement_odds: the chances that a counterfactual at least 10%, 25%, 50% cheaper exists; empty where unknown.
-        kinds: "realistic" or "short" for each counterfactual, where both are offered; otherwise empty.
-        excluded: where nothing was found, how many candidates may be asked without one of the options; see `obstacles`.
+        improvement_odds: probabilities that a counterfactual at least 10%, 25%, 50% cheaper exists; empty if unknown.
+        kinds: "realistic" or "short" for each counterfactual if both are offered; otherwise empty.
+        excluded: if nothing was found, how many candidates may be asked without one of the options; see `obstacles`.
         remarks: what a reader should know.
-        error: what went wrong, of an explanation that failed.
+        error: what went wrong, if the explanation failed.
     """
 
     outcome: Outcome
@@ -193,7 +193,7 @@ class Ending:
 
     @classmethod
     def so_far(cls, steps: Sequence[Step], target: Target) -> Ending:
-        """What follows from these steps alone: the cheapest counterfactual is the answer."""
+        """The ending that follows from these steps alone: the result is the cheapest counterfactual."""
         best = min(leading(steps), key=lambda s: s.cost, default=None)
         if best is not None:
             return cls("found", "unfinished", (best.position,))
@@ -201,19 +201,19 @@ class Ending:
         return cls("already_target", "settled") if met else cls("unfinished", "unfinished")
 
     def certainty_text(self) -> str:
-        """How sure it is that the best counterfactual is a hit, in words; empty without noise."""
+        """The certainty that the best counterfactual is a hit, as text; empty without noise."""
         if not self.votes:
             return ""
         n_for, n_all, certainty = self.votes[0]
         return f"a hit with probability {min(certainty, MOST_SURE):.3g} after {n_for} of {counted(n_all, 'vote')}"
 
     def to_dict(self) -> dict[str, Any]:
-        """In plain values, as JSON holds them."""
+        """The ending as JSON-compatible values."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, written: Mapping[str, Any]) -> Ending:
-        """What `to_dict` wrote, in this version or an earlier one."""
+        """The ending that `to_dict` wrote, in this version or an earlier one."""
         written = {FORMER_NAMES.get(name, name): value for name, value in written.items()}
         known = {f.name: written[f.name] for f in fields(cls) if f.name in written}
         for name in ("counterfactuals", "robustness", "needed", "improvement_odds", "kinds"):
@@ -223,7 +223,7 @@ class Ending:
         return cls(**known)
 
 
-FORMER_NAMES = {  # of versions 0.1 and 0.2
+FORMER_NAMES = {  # in versions 0.1 and 0.2
     "steadiness": "robustness",
     "warnings": "remarks",
     "closer": "improvement_odds",

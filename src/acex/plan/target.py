@@ -1,8 +1,8 @@
-"""What is wanted of the model's answer. A new kind of target is one class.
+"""Targets: which answers of the model are wanted. A new kind of target is one class.
 
-A target says whether an answer is a *hit*, how far it is from being one, and describes itself in words. It may depend
-on the label that the factual has: `before`. Most targets are about labels; `Measured` ones are about a number:
-what a regressor gives, or the probability of a label.
+A target says whether an answer is a *hit*, how far it is from one, and describes itself as text. It may depend on the
+factual's label, `before`. Most targets are about labels; `Measured` targets are about a number: the output of a
+regressor, or the probability of a label.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pandas as pd
 
 from acex.values import Label, did_you_mean, is_finite, is_fraction, listed, plain, readable, spelling
 
-SURE = 1e-6  # no probability is closer to 0 or 1 than this
+SURE = 1e-6  # added to probabilities before taking their log odds
 
 Scores: TypeAlias = Sequence[tuple[Label, float]]
 
@@ -28,7 +28,7 @@ class Target(ABC):
 
     @staticmethod
     def of(wanted: Any) -> Target:
-        """The target for a target, a label, several labels, None (any other), or what `described` gives."""
+        """The target given as a target, a label, several labels, None (any other), or the value of `described`."""
         if isinstance(wanted, Target):
             return wanted
         if wanted is None:
@@ -38,7 +38,7 @@ class Target(ABC):
         is_one = isinstance(wanted, (str, bytes)) or not isinstance(
             wanted, (Sequence, Set, np.ndarray, pd.Series, pd.Index)
         )
-        if isinstance(wanted, Set):  # in an order that all processes share
+        if isinstance(wanted, Set):  # in the same order in all processes
             wanted = sorted(wanted, key=lambda label: (type(label).__name__, label))
         labels = tuple(plain(label) for label in ([wanted] if is_one else wanted))
         are_labels = [isinstance(label, (str, bool, int, float)) and not is_fraction(label) for label in labels]
@@ -52,20 +52,20 @@ class Target(ABC):
     @property
     @abstractmethod
     def described(self) -> Any:
-        """In plain values, as `Target.of` and JSON take it."""
+        """The target as JSON-compatible values; `Target.of` reads them."""
 
     @property
     @abstractmethod
     def words(self) -> tuple[str, ...]:
-        """What is wanted, for people."""
+        """The target as display text."""
 
     @property
     def range_text(self) -> str:
-        """The range of numbers wanted, in words; empty where labels are wanted."""
+        """The range of numbers that are hits, as text; empty for targets about labels."""
         return ""
 
     def value(self, label: Label, scores: Scores | None) -> Label:
-        """The part of an answer that is judged; None where the answer does not have it.
+        """The part of an answer that decides whether it is a hit; None if the answer does not contain it.
 
         Raises:
             ValueError: the answer is of another kind.
@@ -78,42 +78,42 @@ class Target(ABC):
         return label
 
     def named(self, words: Mapping[Label, Label]) -> Target:
-        """The same with labels replaced by others, as far as it names any."""
+        """The same target with its labels replaced as in `words`."""
         return self
 
     @abstractmethod
     def is_hit(self, label: Label, before: Label) -> bool:
-        """Is this label wanted, for a factual with the label `before`?"""
+        """Whether this label is a hit for a factual with the label `before`."""
 
     def is_hinted(self, outcome: Label, before: Label) -> bool:
-        """Does a known outcome of a row suggest that the row is a hit?"""
+        """Whether a known outcome of a row suggests that the row is a hit."""
         return self.is_hit(outcome, before)
 
     def is_met(self, before: Label) -> bool:
-        """Does a factual with this label have what is wanted already?"""
+        """Whether a factual with this label already meets the target."""
         return self.is_hit(before, before)
 
     @abstractmethod
     def same_hits(self, before: Label) -> Hashable:
-        """Equal for two factuals where the same labels are hits."""
+        """A key that is equal for two factuals if the same labels are hits for both."""
 
     @abstractmethod
     def refuse_foreign(self, known: Sequence[Label]) -> None:
-        """Raise when the model, which gives these labels, can never give what is wanted."""
+        """Raise if a model with these labels can never give a hit."""
 
     def probability(self, scores: Scores | None, before: Label) -> float | None:
         """The model's probability of a hit; None without scores."""
         return None if scores is None else float(sum(p for label, p in scores if self.is_hit(label, before)))
 
     def refuse_start(self, before: Label) -> None:  # noqa: B027 (most targets make sense for every factual)
-        """Raise when what is wanted makes no sense for a factual with this label."""
+        """Raise if the target makes no sense for a factual with this label."""
 
     def width(self, before: Label) -> float | None:
-        """Of the range of numbers that are hits; None where `odds` are log odds."""
+        """Width of the range of numbers that are hits; None if `odds` are log odds."""
         return None
 
     def odds(self, label: Label, scores: Scores | None, before: Label) -> float | None:
-        """Log odds of the likeliest hit against the likeliest miss, on the side that the label is on: how far off.
+        """Log odds of the likeliest hit against the likeliest miss, positive if the label is a hit and negative if not.
 
         None without scores.
         """
@@ -122,13 +122,13 @@ class Target(ABC):
         hit = max((p for other, p in scores if self.is_hit(other, before)), default=0.0)
         miss = max((p for other, p in scores if not self.is_hit(other, before)), default=0.0)
         odds = float(np.log((hit + SURE) / (miss + SURE)))
-        # A model may decide by another threshold than the scores suggest; its label is what counts.
+        # A model may use another threshold than the scores suggest; its label decides.
         return max(odds, SURE) if self.is_hit(label, before) else min(odds, -SURE)
 
 
 @dataclass(frozen=True)
 class Labels(Target):
-    """One of these labels; without any, every label but the factual's."""
+    """One of these labels; without any, every label except the factual's."""
 
     labels: tuple[Label, ...] = ()
 
@@ -164,16 +164,16 @@ class Labels(Target):
 
 
 class Measured(Target):
-    """A number is wanted: the model's answer, or the probability of the label `label`.
+    """A target about a number: the model's answer, or the probability of the label `label`.
 
-    The subclasses are dataclasses of one or two numbers and the label.
+    The subclasses are dataclasses with one or two numbers and the label.
     """
 
-    key: ClassVar[str]  # in files
+    key: ClassVar[str]  # name in files
     label: Label | None  # the label whose probability is meant; None: the answer itself
 
     def __post_init__(self) -> None:
-        """Numbers as floats, so that 100 and 100.0 are one target."""
+        """Converts numbers to floats, so that 100 and 100.0 are the same target."""
         kind = type(self).__name__
         for name, number in self._numbers.items():
             if isinstance(number, (bool, np.bool_)) or not is_finite(number):
@@ -192,11 +192,11 @@ class Measured(Target):
 
     @abstractmethod
     def limits(self, before: float) -> tuple[float, float]:
-        """The least and the greatest number that is a hit; infinite where there is no limit."""
+        """The smallest and the largest number that is a hit; infinite if there is no limit."""
 
     @property
     def _range(self) -> str:
-        """The range, for people."""
+        """The range as text."""
         low, high = self.limits(0.0)
         one_end = f"at most {readable(high)}" if low == -inf else f"at least {readable(low)}"
         return one_end if inf in (-low, high) else f"{readable(low)} to {readable(high)}"
@@ -249,7 +249,7 @@ class Measured(Target):
             )
 
     def probability(self, scores: Scores | None, before: Label) -> float | None:
-        """None: what is wanted is a number, which the answer is itself."""
+        """None: the target is about a number, not about the probability of a hit."""
         return None
 
     def width(self, before: Label) -> float:
@@ -257,9 +257,9 @@ class Measured(Target):
         return high - low
 
     def odds(self, label: Label, scores: Scores | None, before: Label) -> float:
-        """How far the number is beyond that end of the range which is nearer to the factual's; below zero: before it.
+        """How far the number is beyond the end of the range on the factual's side; negative if it is not reached.
 
-        In the model's units: the search works out what is much.
+        In the model's units, which the search rescales.
         """
         low, high = self.limits(_number(before))
         return high - _number(label) if _number(before) > high else _number(label) - low
@@ -270,7 +270,7 @@ class Between(Measured):
     """A number from `low` to `high`, both included; `low` is below `high`.
 
     Args:
-        label: the label whose probability is limited (with `scores=True`); by default the model's number is.
+        label: the label whose probability is meant (with `scores=True`); by default the number is the model's answer.
 
     Example:
         >>> import acex
@@ -319,9 +319,9 @@ class AtMost(Measured):
 
 @dataclass(frozen=True)
 class Relative(Measured):
-    """At least this share more than the factual's own number, or less where it is negative: 0.1 is 10 % more.
+    """At least this share more than the factual's own number, or less if the share is negative: 0.1 is 10 % more.
 
-    A share of the number's size: 10 % more than -50 is -45. `label` as in `Between`.
+    The share refers to the absolute value: 10 % more than -50 is -45. `label` as in `Between`.
     """
 
     change: float
@@ -363,7 +363,7 @@ MEASURED: dict[str, Callable[..., Measured]] = {kind.key: kind for kind in (Betw
 
 
 def _measured(described: Mapping[str, Any]) -> Measured:
-    """The target of a number that a mapping describes, such as {"between": [100, 120]}."""
+    """The target described by a mapping such as {"between": [100, 120]}."""
     given = dict(described)
     label = given.pop("label", None)
     if len(given) != 1 or (key := next(iter(given))) not in MEASURED:
