@@ -1,4 +1,4 @@
-"""Types of arrays and rows, samples and different rows, answers of functions of rows, BLAS on one thread."""
+"""Type aliases for arrays and rows; samples and distinct rows; results of functions of rows; single-threaded BLAS."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BoolArray: TypeAlias = npt.NDArray[np.bool_]
 IntArray: TypeAlias = npt.NDArray[np.intp]
 Rows: TypeAlias = Any  # DataFrame, Series, mapping, list of mappings, 1-D or 2-D array
 
-# Messages of pandas and numpy when a whole column is used as one value.
+# Error messages of pandas and NumPy if a whole column is used as a single value.
 COLUMN_FOR_A_VALUE = re.compile(
     r"truth value of an? \w+|cannot convert the series|only length-1 arrays|only 0-dimensional arrays|unhashable type: "
     r"'(Series|numpy\.ndarray)'|'(Series|numpy\.ndarray)' object has no attribute|, not 'Series'"
@@ -24,10 +24,10 @@ COLUMN_FOR_A_VALUE = re.compile(
 
 
 def row_wise_advice(came: Any) -> str:
-    """Advice if a function that is called with a table seems to have been written for one row; otherwise "".
+    """Advice for a function of rows that seems to have been written for one row; otherwise "".
 
     Args:
-        came: the result of calling it: an exception, or an answer that should be a list.
+        came: the result of calling it: the exception raised, or the answer, which should be a list.
     """
     if isinstance(came, BaseException):
         is_for_one = COLUMN_FOR_A_VALUE.search(str(came)) is not None
@@ -44,9 +44,9 @@ def row_wise_advice(came: Any) -> str:
 
 
 def aligned_answer(function: Callable[[Rows], Any], rows: Rows) -> Any:
-    """The answer of a function of rows; in their order, if it is of pandas and has their index in another order.
+    """The answer of a function of rows; a pandas object with the index of the rows is put into their order.
 
-    The function gets a copy: one that sorts or empties its argument changes neither the rows nor their order.
+    The function gets a copy, so that it may sort or empty its argument.
     """
     answer = function(rows.copy())
     index, wanted = getattr(answer, "index", None), getattr(rows, "index", None)
@@ -57,7 +57,7 @@ def aligned_answer(function: Callable[[Rows], Any], rows: Rows) -> Any:
 
 
 def rows_at(rows: Rows, places: Any) -> Rows:
-    """Some rows of a frame or an array, by position: a list of places or a slice."""
+    """Some rows of a frame or an array, by position: a list of positions or a slice."""
     by_position: Any = getattr(rows, "iloc", rows)
     return by_position[places]
 
@@ -70,9 +70,9 @@ def sampled(rows: FloatArray, most: int, seed: int = 0) -> FloatArray:
 
 
 def unique_rows(X: FloatArray) -> FloatArray:
-    """The different rows of X, (n, d), in ascending order.
+    """The distinct rows of X, (n, d), in ascending order.
 
-    `np.unique(X, axis=0)` compares structured arrays, where NumPy replaces a KeyboardInterrupt by a TypeError.
+    `np.unique(X, axis=0)` compares structured arrays, in which NumPy replaces a KeyboardInterrupt by a TypeError.
     """
     X = X[np.lexsort(X.T[::-1])]
     is_new = np.ones(len(X), dtype=bool)
@@ -88,5 +88,5 @@ def _blas() -> Any:
 
 
 def one_blas_thread() -> Any:
-    """A context: small matrices are slower on several threads, and much slower on a busy machine."""
+    """A context manager that limits BLAS to one thread, which is faster for small matrices, most of all under load."""
     return _blas().limit(limits=1)

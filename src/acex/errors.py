@@ -1,4 +1,4 @@
-"""Exceptions that a caller should plan for. Wrong values raise the built-in exceptions instead."""
+"""Exceptions for events that a caller can plan for. Invalid values raise the built-in exceptions instead."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ class AcexError(Exception):
 
 
 class BudgetSpent(AcexError):
-    """One more row would have gone beyond the budget; it was not sent."""
+    """One more row would have exceeded the budget; it was not sent."""
 
 
 class LedgerFailed(AcexError):
     """The ledger cannot be opened, read or written; the message says why and what to do.
 
-    `answers` holds, by row, the labels that were paid for and could not be written.
+    `answers` holds, by row, the labels that were paid for and could not be stored.
     """
 
     def __init__(self, message: str) -> None:
@@ -28,14 +28,14 @@ class LedgerFailed(AcexError):
 
 
 class OutOfStep(LedgerFailed):
-    """At this step the same explanation has sent another row: it also runs elsewhere, and is ahead."""
+    """The same explanation is also running elsewhere and is ahead: it asked another row at this position."""
 
 
 class ModelFailed(AcexError):
-    """The model raised an exception, or did not return one label per row.
+    """The model raised, or its answer was not one label per row.
 
     `explanation` holds what was found before, and every answer paid for; None if the first query failed.
-    `answered` holds the labels of the first rows, if a model that is queried in parts got that far: they
+    `answered` holds the labels of the first rows, if a model that is queried in parts returned them: they
     are paid for. Of the rows after them, the next `in_doubt` may have been charged (None: any of them may),
     the others were not. `used` is what those in doubt have cost, where the model has `token_prices`.
     """
@@ -49,7 +49,7 @@ class ModelFailed(AcexError):
 
     @property
     def charged(self) -> bool:
-        """May a row without a label have been charged?"""
+        """Whether a row without a label may have been charged."""
         return self.in_doubt != 0
 
 
@@ -58,11 +58,11 @@ class NoCounterfactual(AcexError):
 
 
 class ExecutorFailed(AcexError):
-    """The workers cannot do the work: none answers, they have another version of acex, or their scheduler is gone."""
+    """The workers are unusable: none responds, they have another version of acex, or their scheduler is gone."""
 
 
 class MissingExtra(AcexError, ImportError):
-    """An optional part is not installed; the message says how to install it."""
+    """An optional dependency is not installed; the message says how to install it."""
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs the extra [{extra}]: pip install 'acex[{extra}]'.")
@@ -73,7 +73,7 @@ class MissingExtra(AcexError, ImportError):
 
 
 def optional(module: str, what: str, extra: str) -> Any:
-    """A module of an optional package.
+    """Import a module of an optional package.
 
     Raises:
         MissingExtra: it is not installed, and `what` needs it.

@@ -1,4 +1,4 @@
-"""Checks of single values, and how they are written down.
+"""Checks and formatting of single values.
 
 numpy and pandas are imported inside functions: the command line uses this module before it needs either.
 """
@@ -25,11 +25,11 @@ class Remark:
     """Something a reader should know.
 
     Attributes:
-        code: what it is about, for programs.
+        code: an identifier of the kind of remark, for programs.
         text: one sentence for people.
-        columns: whose values the text may mention; where one of them is redacted, so is the text.
-        is_warning: does it make the answer doubtful?
-        advice: what to write in Python or in the shell; pages and reports leave it out.
+        columns: the columns whose values the text may mention; if one of them is redacted, so is the text.
+        is_warning: whether it makes the result doubtful.
+        advice: what to write in Python or in the shell; pages and reports omit it.
     """
 
     code: str
@@ -42,27 +42,27 @@ class Remark:
         return f"{self.text} {self.advice}".rstrip()
 
     def to_dict(self) -> dict[str, Any]:
-        """In plain values, as JSON holds them."""
+        """The remark as JSON-compatible values."""
         written = {"code": self.code, "text": self.text, "columns": list(self.columns), "is_warning": self.is_warning}
         return written | ({"advice": self.advice} if self.advice else {})
 
     @classmethod
     def of(cls, written: Any) -> Remark:
-        """What `to_dict` wrote; versions 0.1 and 0.2 wrote texts."""
+        """The remark that `to_dict` wrote; versions 0.1 and 0.2 wrote only a text."""
         if isinstance(written, str):
             return cls("unspecified", written, is_warning=True)
         advice = written.get("advice", "")
         return cls(written["code"], written["text"], tuple(written["columns"]), written["is_warning"], advice)
 
 
-THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")  # 1,250: perhaps with a decimal comma
-# Characters that a terminal obeys instead of showing them: control characters except tab and newline, changes of the
-# writing direction, other line ends, and unpaired surrogates.
+THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")  # such as 1,250, in which the comma may also be a decimal comma
+# Characters that a terminal interprets instead of displaying them: control characters except tab and newline, changes
+# of the writing direction, other line separators, and unpaired surrogates.
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def is_finite(value: Any) -> bool:
-    """Is this a number, and a finite one as a float?"""
+    """Whether the value is a number, and finite as a float."""
     import numpy as np
 
     if isinstance(value, int):
@@ -71,26 +71,26 @@ def is_finite(value: Any) -> bool:
 
 
 def is_fraction(value: Any) -> bool:
-    """Is this a number that is not whole, and so no label?"""
+    """Whether the value is a float with a fractional part, which is not a label."""
     return isinstance(value, float) and not value.is_integer()
 
 
 def is_count(value: Any, least: int = 1) -> bool:
-    """Is this a whole number, `least` or more?"""
+    """Whether the value is an integer of at least `least`."""
     import numpy as np
 
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= least)
 
 
 def check_count(name: str, value: Any, least: int = 1, *, optional: bool = False) -> None:
-    """Raise ValueError unless this is a whole number, `least` or more; or None, where it is optional."""
+    """Raise ValueError unless the value is an integer of at least `least`, or None if it is optional."""
     if not (is_count(value, least) or (optional and value is None)):
         none = "None or " if optional else ""
         raise ValueError(f"{name}: expected {none}a whole number of at least {least}, got {value!r}.")
 
 
 def check_positive(name: str, value: Any, what: str = "number", *, zero: bool = False, optional: bool = False) -> None:
-    """Raise ValueError unless this is a positive number; or zero, or None, where these are allowed."""
+    """Raise ValueError unless the value is a positive number, or zero or None if these are allowed."""
     is_valid = is_finite(value) and (value > 0 or (zero and value == 0))
     if not (is_valid or (optional and value is None)):
         allowed = [*(["None"] if optional else []), *(["zero"] if zero else []), f"a positive {what}"]
@@ -98,8 +98,8 @@ def check_positive(name: str, value: Any, what: str = "number", *, zero: bool = 
 
 
 def is_missing(value: Any) -> bool:
-    """Is this None, NaN, NaT or pandas' NA?"""
-    if value is None or isinstance(value, (str, int)):  # most values, and pandas takes long
+    """Whether the value is None, NaN, NaT or pandas' NA."""
+    if value is None or isinstance(value, (str, int)):  # most values are; pandas is slow
         return value is None
     import pandas as pd
 
@@ -107,7 +107,7 @@ def is_missing(value: Any) -> bool:
 
 
 def is_hashable(value: Any) -> bool:
-    """Can this be a key, with all that it holds?"""
+    """Whether the value, with everything it contains, can be a dictionary key."""
     try:
         hash(value)
     except TypeError:
@@ -116,7 +116,7 @@ def is_hashable(value: Any) -> bool:
 
 
 def is_unicode(text: str) -> bool:
-    """Can this be written to a file? A text with an unpaired surrogate cannot."""
+    """Whether the text can be encoded as UTF-8; one with an unpaired surrogate cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -125,14 +125,14 @@ def is_unicode(text: str) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """A numpy scalar as a Python one."""
+    """A NumPy scalar as a Python scalar; any other value unchanged."""
     import numpy as np
 
     return value.item() if isinstance(value, np.generic) else value
 
 
 def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The pairs of a JSON object as a dict; ValueError if a name occurs twice."""
+    """The pairs of a JSON object as a dict, for `object_pairs_hook`; ValueError if a name occurs twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("duplicate key: an object has two values of one name")
@@ -140,18 +140,18 @@ def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def as_json(value: Any) -> Any:
-    """A value as JSON knows it: itself, or its text."""
+    """A scalar that JSON can represent, or the text of the value."""
     value = plain(value)
     return value if value is None or isinstance(value, (str, bool, int, float)) else str(value)
 
 
 def json_value(value: Any) -> Any:
-    """The same; None for a missing value."""
+    """The same as `as_json`, but None for a missing value."""
     return None if is_missing(value) else as_json(value)
 
 
 def records(frame: Any) -> list[dict[str, Any]]:
-    """The rows of a DataFrame as JSON has them: None for missing values and infinity; a dict stays one."""
+    """The rows of a DataFrame as JSON objects: None for missing values and infinity; dicts are kept."""
 
     def cell(value: Any) -> Any:
         value = value if isinstance(value, dict) else json_value(value)
@@ -162,13 +162,13 @@ def records(frame: Any) -> list[dict[str, Any]]:
 
 
 def fingerprint(value: Any) -> str:
-    """A short hash of anything JSON can hold: the same for equal values, on every machine."""
+    """A short hash of a JSON-compatible value, equal for equal values on every machine."""
     written = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=as_json)
     return hashlib.sha256(written.encode("ascii")).hexdigest()[:32]
 
 
 def refuse_overwriting(written: Iterable[str | Path | None], read: Iterable[str | Path | None]) -> None:
-    """Raise if a file to write is also one that is read, such as the ledger, or is to be written twice."""
+    """Raise if an output file is also an input, such as the ledger, or is given twice."""
     others = [path for path in read if path]
     for path in (path for path in written if path):
         for other in others:
@@ -179,26 +179,26 @@ def refuse_overwriting(written: Iterable[str | Path | None], read: Iterable[str 
 
 
 def listed(items: Iterable[Any], most: int = 12) -> str:
-    """A readable list of at most a dozen items."""
+    """The items as text, separated by commas; if there are more than `most`, the first ones and the count."""
     items = list(items)
     shown = ", ".join(repr(plain(item)) for item in items[:most])
     return shown if len(items) <= most else f"{shown}, ... ({len(items)} in all)"
 
 
 def did_you_mean(name: Any, known: Iterable[Any]) -> str:
-    """The known name that is close to this one, as the last sentence of an error; empty if there is no such name."""
+    """A suggestion of the closest known name, to append to an error message; empty if none is similar."""
     by_lower = {str(word).lower(): word for word in known}
     close = difflib.get_close_matches(str(name).lower(), by_lower, n=1)
     return f" Did you mean {plain(by_lower[close[0]])!r}?" if close else ""
 
 
 def spelling(label: Any) -> str:
-    """What labels have in common that differ only in case and spaces."""
+    """A normalized form that is equal for labels that differ only in case and whitespace."""
     return " ".join(str(label).casefold().split())
 
 
 def joined_words(parts: Sequence[str], last: str = "and", most: int = 8) -> str:
-    """The parts as a list within a sentence; those beyond the first few are counted."""
+    """The parts joined within a sentence, such as "a, b and c"; if there are more than `most`, the rest is counted."""
     shown = list(parts) if len(parts) <= most else [*parts[: most - 1], f"{len(parts) - most + 1} more"]
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {last} {shown[-1]}"
 
@@ -209,7 +209,7 @@ def counted(n: int, thing: str, plural: str = "") -> str:
 
 
 def readable(value: Any, digits: int = 4) -> str:
-    """A value as people write it: four significant digits behind a point, none where it is whole, unless it is huge."""
+    """A value as readable text: a float with `digits` significant digits, or as an integer if it is whole or large."""
     import numpy as np
 
     if isinstance(value, (float, np.floating)):
@@ -225,13 +225,13 @@ def as_money(amount: float) -> str:
 
 
 def answer_text(label: Any) -> str:
-    """A model's answer as people write it: a fraction with a few digits, any label as it is."""
+    """A model's answer as readable text: a fraction is rounded, labels are unchanged."""
     return readable(label) if is_fraction(label) else str(label)
 
 
 def readable_pair(before: Any, after: Any, text: Callable[[Any, int], str] = readable) -> tuple[str, str]:
-    """Both values as people write them, with enough digits to differ."""
-    for digits in range(4, 18):  # 17 tell any two floats apart
+    """Both values as readable text, with enough digits to differ."""
+    for digits in range(4, 18):  # 17 digits distinguish any two floats
         pair = text(before, digits), text(after, digits)
         if pair[0] != pair[1]:
             break
@@ -239,13 +239,13 @@ def readable_pair(before: Any, after: Any, text: Callable[[Any, int], str] = rea
 
 
 def answer_texts(before: Any, after: Any) -> tuple[str, str]:
-    """Two answers of a model as people write them, with enough digits to differ."""
+    """Two answers of a model as readable text, with enough digits to differ."""
     return readable_pair(before, after) if is_fraction(before) or is_fraction(after) else (str(before), str(after))
 
 
 def printable(text: str) -> str:
-    """The text as it may go to a terminal; unprintable characters are written as in JSON, such as \\u001b.
+    """The text made safe for a terminal: unprintable characters are escaped as in JSON, such as \\u001b.
 
-    JSON stays the same value: outside of its texts it has no such characters.
+    A JSON document keeps its value, because it has such characters only inside strings.
     """
     return UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
