@@ -1,4 +1,4 @@
-"""A data set to try things on, which needs no file and no network: `loan()`."""
+"""A data set for examples, which needs no file and no network: `loan()`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import pandas as pd
 from acex.arrays import FloatArray
 from acex.space.space import Space
 
-OUTCOME = "target"  # the name of the outcomes
+OUTCOME = "target"  # name of the Series of outcomes
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Rows with their true outcomes, ready to fit a model on and to explain.
+    """Rows with their true outcomes, for fitting a model and explaining it.
 
     Example:
         >>> import acex.datasets
@@ -44,8 +44,8 @@ def loan(n: int = 1000, seed: int = 0) -> Dataset:
     """Generated loan applications, "approved" or "rejected", with features of every kind.
 
     The features depend on each other: income rises with education and experience, the amount with the income, and the
-    duration with the amount. The decision depends on the credit score, the share of the income that instalment and
-    debts take, and the stability of job and housing, plus a little noise.
+    duration with the amount. The decision depends on the credit score, the share of the income spent on the instalment
+    and debts, and the stability of job and housing, plus a little noise.
     """
     rng = np.random.default_rng(seed)
     age = np.clip(rng.gamma(4.0, 5.5, n) + 19, 19, 75).astype(np.int64)
@@ -65,12 +65,12 @@ def loan(n: int = 1000, seed: int = 0) -> Dataset:
     owns = rng.random(n) < 1 / (1 + np.exp(-(0.07 * (age - 45) + 0.0004 * (income - 2500))))
     stays = ~owns & (age < 30) & (rng.random(n) < 0.7)
     housing = np.select([owns, stays], ["own", "with parents"], default="rent")
-    debt_ratio = np.round(rng.beta(1.6, 6.0, n), 3)  # share of the income that other debts take
+    debt_ratio = np.round(rng.beta(1.6, 6.0, n), 3)  # share of the income spent on other debts
     score = 620 + 2.5 * np.minimum(employment_years, 20) - 180 * debt_ratio + rng.normal(0, 65, n)
     credit_score = np.clip(np.round(score), 300, 850).astype(np.int64)
     has_guarantor = rng.random(n) < np.where(age < 28, 0.3, 0.12)
 
-    burden = loan_amount / duration_months / income + debt_ratio  # of the income, month by month
+    burden = loan_amount / duration_months / income + debt_ratio  # share of the monthly income
     leaning = (
         0.028 * (credit_score - 590)
         - 9.0 * (burden - 0.38)

@@ -1,6 +1,6 @@
 """CSV and XLSX files for spreadsheets, in which no text is run as a formula.
 
-A text that looks like a formula gets a leading apostrophe, the spreadsheets' own mark of a text; a text with control
+A text that looks like a formula gets a leading apostrophe, which marks text in spreadsheets; a text with control
 characters is written as a JSON string. `read_csv` undoes both, so that it returns what `write_csv` was given.
 """
 
@@ -19,8 +19,8 @@ from pandas.api import types
 from acex.errors import optional
 from acex.values import UNPRINTABLE, as_json, is_missing, is_unicode, printable
 
-WIDEST = 10**15  # spreadsheets keep 15 digits
-LONGEST = 32_767  # characters of a cell
+WIDEST = 10**15  # spreadsheets keep 15 significant digits
+LONGEST = 32_767  # most characters in a cell
 # The beginning of a formula, also in full-width characters; a text with an apostrophe already gets another one.
 FORMULA = re.compile("'*[=+\\-@\t\r\n＝＋－＠]")
 
@@ -34,7 +34,7 @@ def write_csv(frame: pd.DataFrame, path: Path | None = None, **options: Any) -> 
 
 
 def read_csv(path: Path, **options: Any) -> pd.DataFrame:
-    """The frame in a CSV file, with texts as they were before `write_csv`; `options` are those of pandas."""
+    """The frame in a CSV file, with the escaping of `write_csv` undone; `options` are those of pandas."""
     return _mapped(pd.read_csv(path, **options), _unescaped)
 
 
@@ -65,7 +65,7 @@ def _cell(value: Any) -> Any:
 
 
 def _mapped(frame: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataFrame:
-    """The frame with its names and texts changed; columns of numbers stay as they are."""
+    """The frame with `change` applied to column names and values; numeric columns are kept."""
     columns = [frame.iloc[:, j] for j in range(frame.shape[1])]
     changed = [c if types.is_numeric_dtype(c.dtype) else _changed(c, change) for c in columns]
     return pd.DataFrame(dict(enumerate(changed))).set_axis([change(name) for name in frame.columns], axis=1)
@@ -95,7 +95,7 @@ def _unescaped(value: Any) -> Any:
 
 
 def _json_string(text: str) -> str | None:
-    """The text that was written as a JSON string because of its characters; None for any other text."""
+    """The text inside a JSON string that was written because of control characters; None for any other text."""
     if not (text.startswith('"') and text.endswith('"') and "\\" in text):
         return None
     try:
