@@ -254,9 +254,9 @@ def rounded(features: Sequence[Feature], X: FloatArray) -> FloatArray:
     out = X.copy()
     if on_grid := [j for j, feature in enumerate(features) if feature.grid]:
         out[:, on_grid] = nearest_multiples(X[:, on_grid], [features[j].grid for j in on_grid])
-    if with_so_many := [j for j, feature in enumerate(features) if feature.digits and not feature.grid]:
-        digits = np.array([features[j].digits for j in with_so_many])
-        out[:, with_so_many] = with_digits(X[:, with_so_many], digits)
+    if by_digits := [j for j, feature in enumerate(features) if feature.digits and not feature.grid]:
+        digits = np.array([features[j].digits for j in by_digits])
+        out[:, by_digits] = with_digits(X[:, by_digits], digits)
     return out
 
 

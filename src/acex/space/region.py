@@ -82,9 +82,9 @@ class Region:
                 if j not in pairs or (some != factual[j]).any():  # without any, the range allows every number
                     listed |= {j}
                     wanted = np.union1d(some, factual[j]) if wanted[0] <= factual[j] <= wanted[-1] else some
-            left = _onward(feature, wanted, factual[j], bool(stays[j]), is_listed=j in listed)
+            left = _directed(feature, wanted, factual[j], bool(stays[j]), is_listed=j in listed)
             if feature.is_stepped and left[0] != feature.gap and j not in listed:
-                stepped = _stepped(space.held[j], left, factual[j])
+                stepped = _grid_bounds(space.held[j], left, factual[j])
                 if stepped[0] <= stepped[-1]:
                     left = stepped
                 else:
@@ -133,7 +133,7 @@ class Region:
         codes = feature.codes(allowed)
         if codes is None or not feature.is_stepped:
             return codes
-        return np.unique(self._moved([j], np.concatenate([codes, allowed])[:, None]))
+        return np.unique(self._to_grid([j], np.concatenate([codes, allowed])[:, None]))
 
     @cached_property
     def size(self) -> float:
@@ -190,13 +190,13 @@ class Region:
     def _snapped(self, X: FloatArray, chosen: Collection[int] | None = None) -> FloatArray:
         """The nearest points, (n, d), with each feature snapped on its own; only the `chosen` ones need to be valid."""
         chosen = range(len(self.space)) if chosen is None else chosen
-        if self._filled.any():
-            X = np.where((X == MISSING_CODE) & self._filled, self._stand_in, X)
+        if self._requires_value.any():
+            X = np.where((X == MISSING_CODE) & self._requires_value, self._gap_values, X)
         X = self.space.snap(np.where(self.space.is_nominal, X, np.clip(X, self.low, self.high)))
         for j in self.following.intersection(chosen):
             X[:, j] = np.where(X[:, j] == self.factual[j], X[:, j], with_digits(X[:, j], ROUNDED))
         if steps := [j for j in self._steps if j in chosen]:
-            X[:, steps] = self._moved(steps, X[:, steps])
+            X[:, steps] = self._to_grid(steps, X[:, steps])
         for j in (j for j in self._partial if j in chosen):
             X[:, j] = self._confined(j, X[:, j])
         if self.min_step is not None:
@@ -204,12 +204,12 @@ class Region:
         return X + 0.0  # -0.0 and 0.0 are one value
 
     @cached_property
-    def _filled(self) -> BoolArray:
+    def _requires_value(self) -> BoolArray:
         """Which ordered features have a value in this region, though other rows may have gaps, (d,)."""
         return np.asarray((self.space.gap_codes == MISSING_CODE) & (self.low != MISSING_CODE))
 
     @cached_property
-    def _stand_in(self) -> FloatArray:
+    def _gap_values(self) -> FloatArray:
         """The value that replaces a gap of another row: the factual's or, if that is a gap, a typical one, (d,)."""
         middle = (self.low + self.high) / 2 if self.middle is None else self.middle
         return np.where(self.factual == MISSING_CODE, middle, self.factual)
@@ -219,7 +219,7 @@ class Region:
         """Positions of the features that are rounded to a grid or to significant digits."""
         return [j for j, feature in enumerate(self.space.features) if feature.is_stepped and j not in self.listed]
 
-    def _moved(self, columns: list[int], X: FloatArray) -> FloatArray:
+    def _to_grid(self, columns: list[int], X: FloatArray) -> FloatArray:
         """The nearest values on the features' grids, (n, k); the factual's value replaces the one nearest to it."""
         low, high, home = self.low[columns], self.high[columns], self.factual[columns]
         steps = rounded([self.space.features[j] for j in columns], np.vstack([home, X]))
@@ -300,7 +300,7 @@ def _following(rules: Iterable[Rule], stays: BoolArray, grids: Sequence[float]) 
     return frozenset(following)
 
 
-def _onward(feature: Feature, allowed: FloatArray, value: float, stays: bool, *, is_listed: bool) -> FloatArray:
+def _directed(feature: Feature, allowed: FloatArray, value: float, stays: bool, *, is_listed: bool) -> FloatArray:
     """The codes that remain if the feature is frozen or has a direction; `value` is the factual's code."""
     way = None if feature.gap in (value, allowed[0]) else feature.direction  # nothing lies above or below a gap
     least = value if stays or way == "increase" else -np.inf
@@ -319,7 +319,7 @@ def _onward(feature: Feature, allowed: FloatArray, value: float, stays: bool, *,
     return left
 
 
-def _stepped(column: Column, allowed: FloatArray, value: float) -> FloatArray:
+def _grid_bounds(column: Column, allowed: FloatArray, value: float) -> FloatArray:
     """The bounds of the allowed values on the feature's grid and the factual's value; descending if there are none."""
     feature = column.feature
     low, high = feature.inwards(allowed[0], allowed[-1])

@@ -165,21 +165,21 @@ class Scale:
         """
         beside = [self.gap_step * (X[:, self.space.gapped] == MISSING_CODE)] if len(self.space.gapped) else []
         units = self.per_unit / np.sqrt(2)
-        blocks = ((X[:, [j]] == np.arange(self.space.n_codes[j])) * units[j] for j in self._few)
-        return [*beside, *blocks, *(X[:, [j]] for j in self._many)]
+        blocks = ((X[:, [j]] == np.arange(self.space.n_codes[j])) * units[j] for j in self._one_hot)
+        return [*beside, *blocks, *(X[:, [j]] for j in self._as_codes)]
 
     @cached_property
     def metric(self) -> Metric:
         """The metric of the coordinates."""
-        return Metric(self.per_unit[self._many] ** 2)
+        return Metric(self.per_unit[self._as_codes] ** 2)
 
     @cached_property
-    def _few(self) -> list[int]:
+    def _one_hot(self) -> list[int]:
         """Positions of the nominal features with a one-hot block."""
         return [j for j, f in enumerate(self.space.features) if not f.ordered and not f.has_many]
 
     @cached_property
-    def _many(self) -> list[int]:
+    def _as_codes(self) -> list[int]:
         """Positions of the features with very many categories."""
         return [j for j, f in enumerate(self.space.features) if f.has_many]
 

@@ -703,7 +703,7 @@ def known_values(data: pd.DataFrame, missing: Missing) -> Iterator[tuple[Hashabl
     rows = data[is_complete(data)] if missing == "drop" and len(data) else data
     if len(rows) < min(len(data), 1):
         raise ValueError(
-            f"every row of data has a gap: {_counted(data)}. Leave out the columns that have most of them (in the "
+            f"every row of data has a gap: {_gap_counts(data)}. Leave out the columns that have most of them (in the "
             f"shell --drop), or fill them in."
         )
     empty = [label for label, column in rows.items() if len(rows) and column.isna().all()]
@@ -724,7 +724,7 @@ def drop_incomplete(data: Rows, outcomes: Any, missing: Missing) -> tuple[Rows, 
     if complete.all() or not complete.any():
         return data, outcomes, ()
     n = int((~complete).sum())
-    counts = _counted(data if isinstance(data, pd.DataFrame) else pd.DataFrame(data))
+    counts = _gap_counts(data if isinstance(data, pd.DataFrame) else pd.DataFrame(data))
     what = f"{n} of {len(complete)} rows of data {'has a gap and was' if n == 1 else 'have gaps and were'} left out"
     if outcomes is not None and np.ndim(outcomes) == 1:
         if len(outcomes) != len(complete):
@@ -748,7 +748,7 @@ def refuse_reordered(rows: Rows, values: Any, name: str, of_rows: str = "data") 
         )
 
 
-def _counted(table: pd.DataFrame) -> str:
+def _gap_counts(table: pd.DataFrame) -> str:
     """The columns with missing values and the number of these in each, as text."""
     counts = table.isna().sum().sort_values(ascending=False, kind="stable")
     return joined_words([f"{name} {n}" for name, n in counts[counts > 0].items()], most=6)
