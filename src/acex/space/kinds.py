@@ -558,9 +558,10 @@ def refuse(name: str, values: pd.Series[Any], bad: BoolArray, why: str) -> None:
         raise ValueError(f"{name!r}: {plain(values.iloc[int(bad.argmax())])!r} {why}")
 
 
-def has_decimal_commas(values: list[Any]) -> bool:
-    """Whether all values are numeric strings and some contain a comma."""
-    return all(isinstance(v, str) and DECIMAL_COMMA.fullmatch(v) for v in values) and "," in "".join(values)
+def has_decimal_commas(values: list[Any], marks: str = ",") -> bool:
+    """Whether all values are numeric strings such as 1.250,75, and some contain one of the marks."""
+    is_number = all(isinstance(v, str) and DECIMAL_COMMA.fullmatch(v) for v in values)
+    return is_number and not set(marks).isdisjoint("".join(values))
 
 
 def refuse_commas(name: str, values: list[Any]) -> None:
