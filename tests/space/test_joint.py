@@ -187,6 +187,16 @@ def test_few_rows_and_rows_that_occur_twice_are_judged_alike_each_time(n: int, d
     assert joint(space, np.repeat(R[:1], 5, axis=0)).plausible(R[:1]).all()  # nothing varies
 
 
+def test_a_sample_without_any_value_of_a_column_is_judged_by_the_others() -> None:
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(rng.normal(size=(300, 2)).round(2), columns=[*"ab"])
+    rows["seldom"] = np.where(np.arange(300) < 2, np.arange(300), np.nan)
+    space = acex.Space.infer(rows, missing="keep")
+    points = space.encode(rows)
+    scale = Scale.of(space, points)
+    assert np.isfinite(JointModel.of(scale, points[2:]).strangeness(points)).all()
+
+
 def test_very_many_categories_and_very_many_columns_have_room() -> None:
     rng = np.random.default_rng(0)
     town = Nominal("town", tuple(range(10_000)))

@@ -68,7 +68,7 @@ class Basis:
         """The basis for a reference, (m, d), with as many bends and products as fit into `MOST_BASIS`."""
         from scipy.special import ndtri
 
-        varies = scale.deviations > 0
+        varies = (scale.deviations > 0) & (reference != MISSING_CODE).any(axis=0)  # a sample may lack all values
         numbers, categories = np.flatnonzero(varies & ~scale.is_nominal), np.flatnonzero(varies & scale.is_nominal)
         knots = []
         for column in (known[known != MISSING_CODE] for known in reference[:, numbers].T):
