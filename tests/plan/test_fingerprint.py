@@ -139,6 +139,17 @@ def test_a_name_in_a_library_is_enough(rule: Any) -> None:
     assert fingerprint_of(rule)[1]
 
 
+def test_an_object_that_refers_to_itself_has_no_fingerprint() -> None:
+    class Rule:
+        def __init__(self) -> None:
+            self.itself = self
+
+        def __call__(self, rows: pd.DataFrame) -> Any:
+            return rows["a"] > 0
+
+    assert not fingerprint_of(Rule())[1]
+
+
 def test_functions_that_call_each_other_end() -> None:
     def even(n: int) -> bool:
         return n == 0 or odd(n - 1)

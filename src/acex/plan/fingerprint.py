@@ -25,7 +25,10 @@ LIBRARIES = {*sys.stdlib_module_names, "numpy", "pandas", "scipy", "sklearn", "a
 def fingerprint_of(function: Any) -> tuple[str, bool]:
     """A fingerprint of a callable, and whether it covers everything that the callable uses."""
     unknown: list[Any] = []
-    return fingerprint(_described(function, [], unknown)), not unknown
+    try:
+        return fingerprint(_described(function, [], unknown)), not unknown
+    except RecursionError:  # an object that refers to itself
+        return fingerprint(["unknown", type(function).__name__]), False
 
 
 def _described(value: Any, seen: list[Any], unknown: list[Any]) -> Any:
