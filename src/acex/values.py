@@ -91,7 +91,7 @@ def check_count(name: str, value: Any, least: int = 1, *, optional: bool = False
 
 def check_positive(name: str, value: Any, what: str = "number", *, zero: bool = False, optional: bool = False) -> None:
     """Raise ValueError unless the value is a positive number, or zero or None if these are allowed."""
-    is_valid = is_finite(value) and (value > 0 or (zero and value == 0))
+    is_valid = is_finite(value) and not isinstance(value, bool) and (value > 0 or (zero and value == 0))
     if not (is_valid or (optional and value is None)):
         allowed = [*(["None"] if optional else []), *(["zero"] if zero else []), f"a positive {what}"]
         raise ValueError(f"{name}: expected {joined_words(allowed, 'or')}, got {value!r}.")

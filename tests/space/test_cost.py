@@ -72,7 +72,15 @@ def test_what_changed_is_counted_not_measured() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"beta": -1}, {"beta": "5"}, {"per_category": 0}, {"per_change": -0.1}, {"weights": {"a": 0}}, {"weights": [1]}],
+    [
+        {"beta": -1},
+        {"beta": "5"},
+        {"beta": True},
+        {"per_category": 0},
+        {"per_change": -0.1},
+        {"weights": {"a": 0}},
+        {"weights": [1]},
+    ],
     ids=str,
 )
 def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
