@@ -8,6 +8,7 @@ import pytest
 from sklearn.metrics import log_loss, roc_auc_score
 
 from benchmarks.belief.simulated import TEST, Case, Kind, task
+from benchmarks.suite import Job
 from benchmarks.suites import belief
 from benchmarks.suites.belief import BINS, area_under_curve, binned
 
@@ -30,6 +31,15 @@ def test_bins_add_up_to_all_candidates_and_their_log_loss() -> None:
     assert (lines["loss"] * lines["n"]).sum() / len(p) == pytest.approx(log_loss(hits, p))
     assert ((lines["p_hit"] >= lines["bin"]) & (lines["bin"].isin(BINS))).all()
     assert binned([]) == []
+
+
+def test_stated_odds_come_with_the_least_cost_known() -> None:
+    lines = pd.DataFrame(belief.measure_outlook(Job("usual", "none", 2, 2)))
+    assert lines["queries"].is_monotonic_increasing and lines["J"].is_monotonic_decreasing
+    assert (lines["least"] <= lines["J"]).all() and lines["least"].nunique() == 1
+    assert (lines["chance0.1"] >= lines["chance0.25"]).all() and (lines["chance0.25"] >= lines["chance0.5"]).all()
+    [*_, last] = belief.outlook_tables(lines.assign(data="usual", method="none", row=2))["calibration"].rows
+    assert last[1] == str(len(lines))
 
 
 def test_tables_compare_costs_with_the_least_of_a_row_and_with_searches_without_groups() -> None:

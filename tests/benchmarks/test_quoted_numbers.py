@@ -369,6 +369,13 @@ def odds_trained_again() -> list[str]:
     return [*loss, *area, *hold]
 
 
+def simulated_bins() -> list[int]:
+    """How many of the bins on simulated tasks hold, and of how many; the others are within 0.1 of the share."""
+    holds = [row[-1] for row in SUITES["outlook-simulated"].tables(lines("outlook-simulated"))["calibration"].rows]
+    assert set(holds) <= {"yes", "nearly"}
+    return [holds.count("yes"), len(holds)]
+
+
 def against_revision_6(compared: pd.DataFrame, method: str) -> list[str]:
     """Mean log cost of a method against revision 6 at each budget, with its standard error."""
     out = []
@@ -470,6 +477,11 @@ SENTENCES: list[tuple[str, str, Callable[[], Sequence[Any]]]] = [
         "loss {} / {} / {} against {} / {} / {}, area under the ROC curve {} / {} / {} against {} / {} / {}, and "
         "{} of 30 bins hold instead of {}.",
         odds_trained_again,
+    ),
+    (
+        "docs/research.md",
+        "interval in {} of {} bins and within 0.1 of the share in the others.",
+        simulated_bins,
     ),
     *(
         (
