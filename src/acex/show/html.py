@@ -89,12 +89,7 @@ def index_page(entries: Sequence[tuple[str, Explanation]]) -> str:
 
 def feature_subsets_page(subsets: FeatureSubsets) -> str:
     """A page with small sets of features, and whether changing these alone is enough."""
-    lines = [
-        (" and ".join(s.features), s.words, s.change, "" if s.cost is None else f"{s.cost:.3g}", s.asked)
-        for s in subsets.entries
-    ]
-    title = "What can be done with few features"
-    return render("feature_subsets.html", title=title, summary=subsets.summary, lines=lines)
+    return render("feature_subsets.html", subsets=subsets)
 
 
 # -- notebooks -------------------------------------------------------------------------------------------------------

@@ -157,10 +157,7 @@ def notice_page(e: Explanation, given: Mapping[str, Any] | str | Path, template:
         language=str(parts["language"]),
         title=str(parts["title"]).format(**values),
         text=text,
-        sender=own.organisation,
-        date=own.date,
-        has_recipient=bool(own.recipient.strip()),
-        reasons=own.reasons,
+        own=own,
         ways=[sentences(single(e, i), language) for i in range(len(e.costs))],
         unchanged="already" if e.outcome == "already_target" else "nothing",
         frozen=[language.word(f.name) for f in e.plan.space.features if f.frozen],
@@ -168,7 +165,6 @@ def notice_page(e: Explanation, given: Mapping[str, Any] | str | Path, template:
         has_more_fixed=any(e.settings.get(name) for name in ("redacted_frozen", "redacted_rules", "functions")),
         is_redacted="redacted" in e.plan.settings,
         data=[(language.word(f.name), _value(e, j, language)) for j, f in enumerate(e.plan.space.features)],
-        sources=own.sources,
     )
 
 

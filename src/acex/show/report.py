@@ -74,6 +74,7 @@ def page_of(certificate: str) -> str:
         values |= _queries(explanation)
     return render(
         "report.html",
+        e=explanation,
         **values,
         price_per_row=document["page"]["price_per_row"],
         certificate=certificate,
@@ -96,34 +97,23 @@ def certificate_in(page: str) -> str:
 
 def _result(explanation: Explanation) -> dict[str, Any]:
     """What was found, and how it was made."""
-    settings = explanation.settings
     before, after = labels_as_text(explanation)
     answers = [answer_text(label) for label in labels_of(explanation)]
     costs = cost_texts(explanation.costs)
     ways = [text.removeprefix("or ").removesuffix(":") for text in headings(explanation)]
     return {
         "title": one_sentence(explanation),
-        "row": settings.get("id"),
-        "model": settings.get("model_id"),
-        "found": explanation.outcome == "found",
-        "already_target": explanation.outcome == "already_target",
         "is_measured": isinstance(explanation.plan.target, Measured),
         "before": before,
         "after": after,
         "answers": joined_words(list(dict.fromkeys(answers))) if answers else "",
         "wanted": _wanted(explanation),
         "changed": changes_counted(explanation),
-        "n_features": len(explanation.plan.space),
-        "n_steps": len(explanation.steps),
-        "n_queries": explanation.n_queries,
-        "n_reused": explanation.n_reused,
-        "budget": settings.get("budget"),
         "remarks": [(r.is_warning, r.text) for r in sorted(explanation.remarks, key=lambda r: not r.is_warning)],
         "ways": [
             {"heading": heading, "label": answers[place], "cost": costs[i], "changes": changes_record(explanation, i)}
             for i, (place, heading) in enumerate(zip(explanation.ending.counterfactuals, ways, strict=True))
         ],
-        "kinds": explanation.kinds,
         "record": _record(explanation),
     }
 
@@ -271,20 +261,16 @@ def _limits_as_text(explanation: Explanation) -> list[str]:
 
 def _reliability(explanation: Explanation) -> dict[str, Any]:
     """What the answers to "Who decided", "Is there less to change?", "Is it realistic?", "Is it robust?" need."""
-    settings, ending = explanation.settings, explanation.ending
+    settings = explanation.settings
     best = [step.best for step in explanation.steps]
     found_by = best.index(best[-1]) + 1 if best else 0
     kind = (settings.get("plausibility") or {}).get("kind")
     margin = (settings.get("strategy") or {}).get("margin")
     return {
-        "certainty_text": ending.certainty_text(),
-        "noise": settings.get("noise"),
-        "advice": "" if explanation.outcome == "found" else explanation.advice,
         "stopped": STOPPED.get(explanation.stopped_by, ""),
         "found_by": found_by,
         "still_improving": found_by > len(best) - LATELY and explanation.stopped_by != "settled",
         "odds": [f"{chance:.0%}" for chance in explanation.improvement_odds],
-        "n_reference": settings.get("n_reference"),
         "is_reference_row": is_reference_row(explanation),
         "plausibility": "off" if settings.get("plausibility", {}) is None else kind,
         "affinity": next(iter(explanation.affinities), None),
