@@ -74,11 +74,11 @@ class Model:
         if self.voting is not None and scores:
             raise ValueError("noise needs labels: it cannot be combined with scores=True.")
         self.name, self.version = _name_and_version(predict, name, version)
-        self._adapted = None if predict is None else adapted(predict)
+        self._adapted = _refuse_query if predict is None else adapted(predict)
         self.no_labels: str | None = no_labels(self._adapted)  # why it returns numbers; None for labels
         if self.no_labels is not None and scores:
             raise TypeError(f"scores=True needs a model with labels. {self.no_labels}")
-        self._predict = self._checked_predict()
+        self._predict = as_predict(self._adapted, self.scores) if self.no_labels is None else self._predict_numbers
         self.labels: list[Label] | None = known_labels(self._adapted)  # None if they are not known
         self.class_names = {} if class_names is None else checked_class_names(class_names, self.labels)
 
@@ -164,14 +164,9 @@ class Model:
             advice = row_wise_advice(answer)
             raise ModelFailed(f"The model's answer is not one {what} per row: {error}.{advice}") from None
 
-    def _checked_predict(self) -> Predict:
-        if self._adapted is None:
-            return _refuse_query
-        return as_predict(self._adapted, self.scores) if self.no_labels is None else self._predict_numbers
-
     @cached_property
     def _predict_numbers(self) -> Predict:
-        return _refuse_query if self._adapted is None else as_numeric(self._adapted)
+        return as_numeric(self._adapted)
 
 
 def _refuse_query(rows: Rows) -> Any:
