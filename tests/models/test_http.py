@@ -399,7 +399,7 @@ def test_an_interrupt_while_rows_are_asked_again_keeps_what_differs(monkeypatch:
 
 def test_requests_keep_their_distance(monkeypatch: pytest.MonkeyPatch, waits: list[float]) -> None:
     monkeypatch.setattr(remote, "monotonic", lambda: 100.0)
-    pace = remote._RateLimiter(4.0)
+    pace = remote._Traffic(4.0)
     for _ in range(3):
         pace.wait()
     assert waits == [0.0, 0.25, 0.5]

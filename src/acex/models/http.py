@@ -109,8 +109,7 @@ class HttpModel:
     _headers: Headers = field(init=False, repr=False)
     _selects: str | None = field(init=False, repr=False)
     _wire: WireProtocol = field(init=False, repr=False)
-    _limiter: _RateLimiter = field(init=False, repr=False)
-    _meter: _Meter = field(init=False, repr=False)
+    _traffic: _Traffic = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         _check_url(self.url, self.protocol)
@@ -124,9 +123,8 @@ class HttpModel:
         object.__setattr__(self, "_wire", self._chosen_wire())
         if self._wire.one_by_one:
             object.__setattr__(self, "rows_per_request", 1)
-        object.__setattr__(self, "_limiter", _RateLimiter(self.rate_limit))
         self._check_prices()
-        object.__setattr__(self, "_meter", _Meter(Decimal))
+        object.__setattr__(self, "_traffic", _Traffic(self.rate_limit))
 
     def _chosen_wire(self) -> WireProtocol:
         match self.protocol:
@@ -181,12 +179,12 @@ class HttpModel:
     @property
     def spent(self) -> float | None:
         """What the requests of this process have cost in tokens; None without `token_prices`."""
-        return None if self.token_prices is None else float(sum(list(self._meter.values())))
+        return None if self.token_prices is None else float(sum(list(self._traffic.spent.values())))
 
     @property
     def spent_in_thread(self) -> Decimal:
         """What the requests of this thread have cost so far."""
-        return self._meter[get_ident()]
+        return self._traffic.spent[get_ident()]
 
     def price_per_row(self, rows: Rows) -> Decimal:
         """The most that one of these rows can cost."""
@@ -264,13 +262,13 @@ class HttpModel:
         """What a request has cost, now in `spent`: as the answer says, otherwise the most it can cost."""
         tokens = self._wire.tokens(answer) if isinstance(self._wire, Chat) else None
         used = self._highest_price(content) if tokens is None else self._price(*tokens)
-        self._meter[get_ident()] += used
+        self._traffic.spent[get_ident()] += used
         return used
 
     def _post(self, content: bytes, headers: Mapping[str, str], secrets: Sequence[str], n: int) -> Reply:
         """The answer to a request with n rows; a refused request is repeated."""
         for attempt in range(self.retries + 1):
-            self._limiter.wait()
+            self._traffic.wait()
             outcome = exchange(self.url, content, headers, timeout=self.timeout)
             match outcome:
                 case Reply(status) if 200 <= status < 300:
@@ -319,20 +317,15 @@ def _check_url(url: str, protocol: str) -> None:
         raise ValueError(f"url: expected the full address, such as {example}, got {url!r}.")
 
 
-class _Meter(defaultdict[int, Decimal]):
-    """Money that this process has spent, by thread. Each thread changes its own amount only."""
-
-    def __reduce__(self) -> tuple[type[_Meter], tuple[type[Decimal]]]:
-        return _Meter, (Decimal,)
-
-
-class _RateLimiter:
-    """Limits the requests per second of one process."""
+class _Traffic:
+    """What one process sends: its pace, and the money spent by each thread, which changes its own amount only."""
 
     def __init__(self, per_second: float | None) -> None:
         self._per_second, self._free_at, self._lock = per_second, 0.0, Lock()
+        self.spent = defaultdict[int, Decimal](Decimal)
 
     def wait(self) -> None:
+        """Return when the next request may be sent."""
         if self._per_second is None:
             return
         with self._lock:
@@ -341,5 +334,5 @@ class _RateLimiter:
             self._free_at = start + 1 / self._per_second
         sleep(start - now)
 
-    def __reduce__(self) -> tuple[type[_RateLimiter], tuple[float | None]]:
-        return _RateLimiter, (self._per_second,)
+    def __reduce__(self) -> tuple[type[_Traffic], tuple[float | None]]:
+        return _Traffic, (self._per_second,)  # another process begins at zero
