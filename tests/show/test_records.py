@@ -1,13 +1,9 @@
-"""The numbers that plots and reports show: changes within their range, costs of queries."""
+"""The numbers that plots and reports show: changes within their range, the axis of costs."""
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.testing import assert_allclose, assert_array_equal
-
-from acex.show.records import Change, changes_record, trace_record
+from acex.show.records import Change, bend, changes_record
 from explanations import nothing_found, person
-from reported import found
 
 # -- changes ---------------------------------------------------------------------------------------------
 
@@ -25,19 +21,11 @@ def test_without_a_counterfactual_there_are_no_changes() -> None:
     assert changes_record(nothing_found()) == []
 
 
-# -- trace -----------------------------------------------------------------------------------------------
+# -- costs -----------------------------------------------------------------------------------------------
 
 
-def test_the_trace_holds_cost_hit_and_best_of_each_query() -> None:
-    trace = trace_record(person())
-    assert_allclose(trace.cost, [0, 30, 7, 2, 5])
-    assert_array_equal(trace.is_hit, [False, True, True, False, True])
-    assert_allclose(trace.best, [np.inf, 30, 7, 7, 5])
-
-
-def test_the_trace_is_that_of_a_real_search() -> None:
-    e = found()
-    trace = trace_record(e)
-    assert len(trace.cost) == e.n_queries
-    assert trace.best[-1] == e.costs[0] == trace.cost[trace.is_hit].min()
-    assert (np.diff(trace.best[np.isfinite(trace.best)]) <= 0).all()
+def test_the_axis_of_costs_is_logarithmic_only_far_above_the_best() -> None:
+    steps = person().steps  # the best costs 5, the farthest query 30
+    assert bend(steps) == 5
+    assert bend(steps[1:]) == 5 and bend(steps[2:]) is None  # without the query that costs 30
+    assert bend(steps[:2]) is None and bend(nothing_found().steps) is None

@@ -27,7 +27,7 @@ from acex.engine.explanation import Explanation
 from acex.errors import NoCounterfactual
 from acex.plan.step import Outcome
 from acex.plan.target import Measured
-from acex.show.records import Change, changes_record, trace_record
+from acex.show.records import Change, bend, changes_record
 from acex.show.sentences import OUTCOMES
 from acex.space.feature import Way
 from acex.values import listed
@@ -169,14 +169,15 @@ def _draw_change(axes: Axes, y: float, change: Change, larger: float) -> None:
 
 def _draw_trace(axes: Axes, explanation: Explanation) -> None:
     """Hits and misses by their cost, and the cost of the best so far, against queries."""
-    trace = trace_record(explanation)
-    query, known, most = np.arange(1, len(trace.cost) + 1), np.isfinite(trace.best), float(trace.cost.max())
-    _mark(axes, query, trace.cost, trace.is_hit)
-    axes.step(query[known], trace.best[known], where="post", **BEST)
+    steps, turn = explanation.steps, bend(explanation.steps)
+    cost, best, is_hit = (np.array([getattr(step, name) for step in steps]) for name in ("cost", "best", "hit"))
+    query, known, most = np.arange(1, len(steps) + 1), np.isfinite(best), float(cost.max())
+    _mark(axes, query, cost, is_hit)
+    axes.step(query[known], best[known], where="post", **BEST)
     axes.set_ylabel("cost")
-    if trace.threshold is not None:  # not log: the factual's cost is 0
-        axes.set_yscale("symlog", linthresh=trace.threshold)
-        axes.set_yticks(_ticks(trace.threshold, most))
+    if turn is not None:  # not log: the factual's cost is 0
+        axes.set_yscale("symlog", linthresh=turn)
+        axes.set_yticks(_ticks(turn, most))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.yaxis.set_minor_locator(NullLocator())
         axes.set_ylabel("cost (logarithmic above the best)")

@@ -1,14 +1,15 @@
-"""What both the plots and the report show: the changes of a counterfactual, and the cost of every query."""
+"""What both the plots and the report show: the changes of a counterfactual, and the axis of costs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from acex.arrays import BoolArray, FloatArray
 from acex.engine.explanation import Explanation, changes_as_text
+from acex.plan.step import Step
 from acex.values import is_missing
 
 WIDE = 5  # times the best cost: from here on the axis of the costs is logarithmic
@@ -46,25 +47,7 @@ def changes_record(explanation: Explanation, i: int = 0) -> list[Change]:
     return record
 
 
-class Trace(NamedTuple):
-    """Cost and answer of every query; the first is the factual."""
-
-    cost: FloatArray  # (n,)
-    is_hit: BoolArray  # (n,)
-    best: FloatArray  # cost of the best counterfactual so far, infinite before the first, (n,)
-
-    @property
-    def threshold(self) -> float | None:
-        """The best cost, where costs above it are so high that their axis is logarithmic; None where it is linear."""
-        best, most = float(self.best.min()), float(self.cost.max())
-        return best if 0 < WIDE * best < most else None
-
-
-def trace_record(explanation: Explanation) -> Trace:
-    """Cost and answer of each query, and the cost of the best so far."""
-    steps = explanation.steps
-    return Trace(
-        cost=np.array([step.cost for step in steps], dtype=float),
-        is_hit=np.array([step.hit for step in steps], dtype=bool),
-        best=np.array([step.best for step in steps], dtype=float),
-    )
+def bend(steps: Sequence[Step]) -> float | None:
+    """The best cost, where costs above it are so high that their axis is logarithmic; None where it is linear."""
+    best, most = min(step.best for step in steps), max(step.cost for step in steps)
+    return best if 0 < WIDE * best < most else None

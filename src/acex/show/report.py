@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,10 @@ from acex.engine.explanation import (
     labels_of,
 )
 from acex.options import DECLARED
+from acex.plan.step import Step
 from acex.plan.target import Measured
 from acex.show.html import render
-from acex.show.records import Trace, changes_record, trace_record
+from acex.show.records import bend, changes_record
 from acex.show.sentences import OUTCOMES, cost_texts, one_sentence, robustness_sentence
 from acex.values import answer_text, is_missing, joined_words, readable
 
@@ -139,41 +141,40 @@ def _queries(explanation: Explanation) -> dict[str, Any]:
         query = {"purpose": step.purpose, "changed": texts, "n_more": max(len(changed) - MOST_SHOWN, 0)}
         queries.append(query | {"answer": answer_text(label), "is_hit": step.hit, "cost": f"{step.cost:.3g}"})
     return {
-        "picture": _picture(trace_record(explanation)),
+        "picture": _picture(explanation.steps),
         "queries": queries,
         "limits": _limits_as_text(explanation),
         "features": _features(explanation),
     }
 
 
-def _picture(trace: Trace) -> dict[str, Any]:
+def _picture(steps: Sequence[Step]) -> dict[str, Any]:
     """Where each query lies in the picture of the costs, in pixels."""
     width, height, left, right, top, bottom = 560, 230, 48, 552, 10, 196
-    n, most, bend = len(trace.cost), float(trace.cost.max()) or 1.0, trace.threshold
+    n, most, turn = len(steps), max(step.cost for step in steps) or 1.0, bend(steps)
 
     def x(query: float) -> float:
         return left + 8 + (right - left - 16) * (query - 1) / max(n - 1, 1)
 
     def y(cost: float) -> float:
-        share = cost / most if bend is None else np.log1p(cost / bend) / np.log1p(most / bend)
+        share = cost / most if turn is None else np.log1p(cost / turn) / np.log1p(most / turn)
         return float(bottom - (bottom - top) * share)
 
-    points = list(zip(range(1, n + 1), trace.cost.tolist(), trace.is_hit.tolist(), trace.best.tolist(), strict=True))
-    known = [(query, best) for query, _, _, best in points if np.isfinite(best)]
+    known = [(query, step.best) for query, step in enumerate(steps, 1) if np.isfinite(step.best)]
     best = [cost for _, cost in known]
     progress = f"; the best cost fell from {readable(best[0])} to {readable(best[-1])}" if best else ""
     return {
         **{"width": width, "height": height, "left": left, "right": right, "bottom": bottom},
         "levels": _apart([(y(cost), readable(cost)) for cost in (0.0, *_round_numbers(most))]),
         "queries": _apart([(x(q), f"{q:g}") for q in (n, 1, *_round_numbers(n)) if q >= 1]),
-        "marks": [(x(query), y(cost), is_hit) for query, cost, is_hit, _ in points],
+        "marks": [(x(query), y(step.cost), step.hit) for query, step in enumerate(steps, 1)],
         # Horizontal, then down to the next: each query has the point at the best before it, and its own.
         "best": [
             (x(query), y(cost))
             for (query, after), before in zip(known, [*best[:1], *best[:-1]], strict=True)
             for cost in (before, after)
         ],
-        "description": f"Cost of each of {n} queries, {trace.is_hit.sum()} of them hits{progress}.",
+        "description": f"Cost of each of {n} queries, {sum(step.hit for step in steps)} of them hits{progress}.",
     }
 
 
