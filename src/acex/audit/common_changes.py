@@ -18,7 +18,6 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 
-from acex.arrays import FloatArray
 from acex.audit.groups import Interval, wilson
 from acex.engine.blackbox import BlackBox
 from acex.engine.row_result import RowResult
@@ -199,13 +198,16 @@ def _costs(
     sent = box.n_queries
     for i in rows:
         plan, problem, before = row(i)
-        x = problem.factual.copy()
+        space, x = plan.space, problem.factual.copy()
         for move in moves:
-            j = plan.space.index(move.feature)
-            x[j] = plan.space.held[j].codes(pd.Series([move.to]))[0] if move.by is None else x[j] + move.by
+            j = space.index(move.feature)
+            x[j] = space.held[j].codes(pd.Series([move.to]))[0] if move.by is None else x[j] + move.by
+        is_within = (((x >= space.low) & (x <= space.high)) | space.is_gap(x)).all()
+        point = space.snap(x[None])
+        is_other = (point[0] != problem.factual).any()
         cost = np.inf
-        if _is_within(plan.space, x) and _fits(problem, point := plan.space.snap(x[None])):
-            asked = plan.space.decode(point)
+        if is_within and is_other and problem.region.contains(point)[0] and problem.plausible(point)[0]:
+            asked = space.decode(point)
             if box.affordable(canonical(asked)) < 1:
                 break
             [answer] = box.ask(asked)
@@ -215,14 +217,3 @@ def _costs(
         if box.n_queries - sent >= budget:
             break
     return costs
-
-
-def _is_within(space: Space, x: FloatArray) -> bool:
-    return bool((((x >= space.low) & (x <= space.high)) | space.is_gap(x)).all())
-
-
-def _fits(problem: Problem, point: FloatArray) -> bool:
-    """Is this point, (1, d), another than the factual, and a plausible one within the constraints?"""
-    if np.array_equal(point[0], problem.factual) or not _is_within(problem.region.space, point[0]):
-        return False
-    return bool(problem.region.contains(point)[0] and problem.plausible(point)[0])
