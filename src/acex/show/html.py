@@ -64,13 +64,10 @@ def index_page(entries: Sequence[tuple[str, Explanation]]) -> str:
     lines = [
         {
             "address": address,
-            "id": e.settings.get("id", "–"),
+            "e": e,
             "sentence": one_sentence(e),
-            "model": e.settings.get("model_id"),
             "outcome": OUTCOMES[e.outcome] if is_current else "outdated: labels were corrected",
             "changes": len(e.changes) + n_redacted_changes(e) if e.outcome == "found" else None,
-            "cost": None if e.cost is None else f"{e.cost:.3g}",
-            "queries": e.n_queries,
         }
         for (address, e), is_current in zip(entries, current, strict=True)
     ]
