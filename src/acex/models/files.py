@@ -60,7 +60,9 @@ def load_model(spec: str | os.PathLike[str], *, allow_pickle: bool = False) -> A
     if kind not in LOADERS:
         module, colon, name = str(spec).partition(":")
         if colon and name:
-            return _checked(_from_code(module, name))
+            model = _from_code(module, name)
+            Model.of(model)  # raises if it cannot be queried
+            return model
         raise ValueError(
             f"{str(spec)!r} is not a model: expected a file ending in {', '.join(LOADERS)}, or module:name for a model "
             f"in Python code, which may load other files, such as the weights of a network."
@@ -79,7 +81,8 @@ def load_model(spec: str | os.PathLike[str], *, allow_pickle: bool = False) -> A
         _look_in_current_folder()  # for functions and classes of the caller's own modules
     content = path.read_bytes()  # read once, so that the hash is that of the loaded model
     try:
-        model = _checked(adapted(LOADERS[kind](content)))
+        model = adapted(LOADERS[kind](content))
+        Model.of(model)
         model.model_id = f"sha256:{hashlib.sha256(content).hexdigest()}"
     except MissingExtra:
         raise
@@ -87,12 +90,6 @@ def load_model(spec: str | os.PathLike[str], *, allow_pickle: bool = False) -> A
         lines = str(error).splitlines() or [""]
         why = lines[0] if isinstance(error, ValueError) else f"{type(error).__name__}: {lines[0]}"
         raise ValueError(f"{path} cannot be read as {kind}: {why}") from error
-    return model
-
-
-def _checked(model: Any) -> Any:
-    """The model itself; raises TypeError or NotFittedError if it cannot be queried."""
-    Model.of(model)
     return model
 
 

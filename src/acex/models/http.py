@@ -18,20 +18,11 @@ from time import monotonic, sleep
 from typing import Any, Literal
 
 from acex.arrays import Rows, rows_at
-from acex.errors import ModelFailed
+from acex.errors import ModelFailed, optional
 from acex.models.chat import Chat
 from acex.models.labels import as_labels, as_numbers
 from acex.models.protocols import Inputs, JsonTemplate, MLflow, OpenInference, WireProtocol
-from acex.models.transport import (
-    Headers,
-    NotReached,
-    Reply,
-    Unanswered,
-    client_library,
-    excerpt,
-    exchange,
-    short_hash,
-)
+from acex.models.transport import Headers, NotReached, Reply, Unanswered, excerpt, exchange, short_hash
 from acex.values import Label, check_count, check_positive, is_finite, listed
 
 RETRY_LATER = {429, 503}  # too many requests, unavailable
@@ -301,7 +292,7 @@ KEY_IN_URL = re.compile(r"(?:key|token|secret|password|signature|sig)$", re.IGNO
 
 
 def _check_url(url: str, protocol: str) -> None:
-    httpx2 = client_library()
+    httpx2 = optional("httpx2", "acex.HttpModel", "http")
     try:
         parts = httpx2.URL(url)
     except (httpx2.InvalidURL, TypeError) as error:

@@ -161,7 +161,7 @@ def exchange(url: str, content: bytes, headers: Mapping[str, str], *, timeout: f
 
 
 def _exchange(url: str, content: bytes, headers: Mapping[str, str], timeout: float, late: Unanswered) -> Outcome:
-    httpx2 = client_library()
+    httpx2 = optional("httpx2", "acex.HttpModel", "http")
     headers = {
         "content-type": "application/json",
         "accept": "application/json",
@@ -191,8 +191,3 @@ def _exchange(url: str, content: bytes, headers: Mapping[str, str], timeout: flo
         return NotReached(str(error) or type(error).__name__)
     except Exception as error:  # after any other error the request may have arrived
         return Unanswered(f"{type(error).__name__}: {error}")
-
-
-def client_library() -> Any:
-    """The package httpx2; MissingExtra if it is not installed."""
-    return optional("httpx2", "acex.HttpModel", "http")

@@ -7,13 +7,12 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 import acex
-from acex.options import BY_NAME, search_arguments
+from acex.options import BY_NAME, Options, search_arguments
 from acex.plan.target import Measured, Target
 from acex.search.search import as_strategy
 from acex.show.notice import LISTS, notice_page
 from acex.show.report import explanation_page
 from acex.spreadsheets import write_csv
-from acex.studio.request_parsing import default_cost
 from acex.studio.serializers import YES_NO, titles
 from acex.studio.workspace import Workspace
 from acex.values import as_json
@@ -41,7 +40,7 @@ def python_code(workspace: Workspace, position: int | None, row: Mapping[str, An
     if isinstance(target := Target.of(given.get("target")), Measured):
         given["target"] = target
     strategy, defaults = given["strategy"], {name: BY_NAME[name].default for name in given}
-    defaults |= {"strategy": as_strategy(defaults["strategy"]), "cost": default_cost(strategy)}
+    defaults |= {"strategy": as_strategy(defaults["strategy"]), "cost": Options(strategy=strategy).cost_or_default}
     lines = [f"    {name}={literal(value)},\n" for name, value in given.items() if value != defaults[name]]
     return f"{workspace.setup}\ne = explainer.explain(\n    {chosen},\n{''.join(lines)})\nprint(e)\n"
 

@@ -136,17 +136,13 @@ def check_budget(budget: Any) -> int:
     return int(budget)
 
 
-def default_cost(strategy: acex.Strategy) -> acex.Cost:
-    """The cost that holds with a strategy if none is given."""
-    return Options(strategy=strategy).cost_or_default
-
-
 def options_by_name(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Options from the arguments of `Explainer.search`, or from the settings of a plan; defaults are left out."""
     cost, strategy = arguments.get("cost") or {}, arguments.get("strategy") or {}
     strategy = getattr(strategy, "described", strategy)
     usual = as_strategy(strategy.get("name", BY_NAME["strategy"].default))
-    defaults = {name: BY_NAME[name].default for name in NAMES} | usual.described | asdict(default_cost(usual))
+    usual_cost = asdict(Options(strategy=usual).cost_or_default)
+    defaults = {name: BY_NAME[name].default for name in NAMES} | usual.described | usual_cost
     of_cost = asdict(cost) if isinstance(cost, acex.Cost) else cost
     by_name = {**arguments, **of_cost, **strategy, "strategy": usual.name}
     options = {name: value for name in NAMES if (value := by_name.get(name)) not in (None, defaults[name])}
