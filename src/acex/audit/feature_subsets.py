@@ -104,9 +104,9 @@ class FeatureSubsets:
 
     def to_html(self, path: str | Path | None = None) -> str:
         """The feature subsets as a single HTML page, also written to `path` if given."""
-        from acex.show.html import feature_subsets_page
+        from acex.show.html import render
 
-        return saved(feature_subsets_page(self), path)
+        return saved(render("feature_subsets.html", subsets=self), path)
 
     def __str__(self) -> str:
         lines = [f"{' and '.join(e.features)}: {e.words}{_result(e)}" for e in self.entries]

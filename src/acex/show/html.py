@@ -1,4 +1,4 @@
-"""HTML from the templates beside this file: the page that lists explanations, feature subsets, notebook displays.
+"""HTML from the templates beside this file: pages, the one that lists explanations, and what notebooks display.
 
 Jinja2 escapes every value. A page has no web font, no link to other sites, and no script except the one of the index,
 which browsers know by its hash. The same values give the same bytes. Nothing is queried.
@@ -14,7 +14,6 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from acex.audit.feature_subsets import FeatureSubsets
 from acex.engine.explanation import Explanation, changes_as_text, headings, labels_as_text, n_redacted_changes
 from acex.show.sentences import OUTCOMES, one_sentence
 from acex.space.feature import Feature
@@ -82,11 +81,6 @@ def index_page(entries: Sequence[tuple[str, Explanation]]) -> str:
         outcomes=sorted({line["outcome"] for line in lines}),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
     )
-
-
-def feature_subsets_page(subsets: FeatureSubsets) -> str:
-    """A page with small sets of features, and whether changing these alone is enough."""
-    return render("feature_subsets.html", subsets=subsets)
 
 
 # -- notebooks -------------------------------------------------------------------------------------------------------
