@@ -18,9 +18,9 @@ from matplotlib.text import Text
 
 import acex
 from acex.audit.verify import verify
+from acex.engine.explanation import without
 from acex.engine.redaction import redacted
 from acex.show.html import index_page
-from acex.show.pages import without
 from acex.spreadsheets import write_csv
 from commands import run
 from html_pages import FIELDS

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import acex
+from acex.engine.explanation import without
 from acex.show.notice import Fields, notice_page, read_template
-from acex.show.pages import without
 from acex.space.kinds import Continuous, Integer, Nominal
 from acex.space.space import Space
 from explanations import ended, explained, nothing_found, written

@@ -19,7 +19,7 @@ from acex.batch.results import WRITERS, results_table
 from acex.batch.scheduling import BatchJob, BatchRun
 from acex.batch.summary import Summary
 from acex.engine.certificate import certified
-from acex.engine.explanation import Explanation
+from acex.engine.explanation import Explanation, without
 from acex.engine.planner import Planner
 from acex.engine.recorded import load_explanation
 from acex.engine.redaction import left_out as checked_columns
@@ -290,7 +290,6 @@ class Explanations(Sequence[Explanation]):
 
     def plot(self, *, redact: Iterable[str] = ()) -> Figure:
         """What has to change most often, how rows ended, what they cost and how many queries they took."""
-        from acex.show.pages import without
         from acex.show.plots import draw_explanations
 
         gone = checked_columns(redact, self._space.names)

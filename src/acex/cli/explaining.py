@@ -76,8 +76,8 @@ def explain(
     same DATA, and no answer is paid for twice. Exit code 1: no counterfactual
     was found.
     """
+    from acex.engine.explanation import without
     from acex.engine.redaction import redacted_error
-    from acex.show.pages import without
 
     prepared = case.open(black_box, out, left_out, sign=output.sign)
     output.check(prepared.space.names)

@@ -182,8 +182,9 @@ def report(
     Neither model nor data are needed, and nothing is sent. Each page is one
     file that needs no network. Several explanations get a page each and an index.
     """
+    from acex.engine.explanation import without
     from acex.show.html import index_page
-    from acex.show.pages import page, without
+    from acex.show.report import page
 
     refuse_overwriting([out], [source, output.sign, fields, template])
     explanations, prices = (_from_file(Path(source)), {}) if source.endswith(".json") else _from_ledger(source)

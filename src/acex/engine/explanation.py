@@ -439,9 +439,9 @@ class Explanation:
 
         Args:
             profile: "report", with a certificate, or "notice", for the person concerned.
-            options: `redact` and `sign` as in `to_json`; of a notice `fields` and `template`: see `acex.show.pages`.
+            options: `redact` and `sign` as in `to_json`; of a notice `fields` and `template`; see `show.report.page`.
         """
-        from acex.show.pages import page
+        from acex.show.report import page
 
         refuse_overwriting([path], [options.get("sign")])
         return saved(page(self, profile, **options), path)
@@ -535,6 +535,12 @@ class Explanation:
 def asked_rows(explanation: Explanation) -> pd.DataFrame:
     """The rows that were sent, in the form of the data."""
     return explanation._rows
+
+
+def without(explanation: Explanation, columns: Iterable[str]) -> Explanation:
+    """The explanation with these columns redacted."""
+    gone = list(columns)
+    return Explanation.from_json(json.dumps(redacted(explanation.to_dict(), gone)[0])) if gone else explanation
 
 
 def single(explanation: Explanation, i: int) -> Explanation:

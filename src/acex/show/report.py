@@ -1,4 +1,4 @@
-"""The report about one explanation: a single HTML file that contains its own certificate.
+"""An explanation as a page: the report, a single HTML file with its own certificate, or a notice.
 
 `acex verify` makes a page again from its certificate and compares the two, so the same explanation gives the same
 bytes. The pictures are SVG in the page's own fonts and colours; matplotlib's SVG differs between versions.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,13 @@ from acex.engine.explanation import (
     is_reference_row,
     labels_as_text,
     labels_of,
+    without,
 )
 from acex.options import DECLARED
 from acex.plan.step import Step
 from acex.plan.target import Measured
 from acex.show.html import render
+from acex.show.notice import notice_page
 from acex.show.records import bend, changes_record
 from acex.show.sentences import OUTCOMES, cost_texts, one_sentence, robustness_sentence
 from acex.values import answer_text, is_missing, joined_words, readable
@@ -64,6 +66,36 @@ def explanation_page(
         sign: a file with an Ed25519 private key (PEM) that signs the certificate.
     """
     return page_of(certified({**explanation.to_dict(), "page": {"price_per_row": price_per_row}}, sign))
+
+
+def page(
+    explanation: Explanation,
+    profile: str = "report",
+    *,
+    redact: Iterable[str] = (),
+    price_per_row: float | None = None,
+    sign: str | Path | None = None,
+    fields: Mapping[str, Any] | str | Path | None = None,
+    template: str | Path = "english",
+) -> str:
+    """The page, as text.
+
+    Args:
+        profile: "report" or "notice".
+        redact: features to leave out.
+        price_per_row, sign: of a report, see `explanation_page`.
+        fields, template: of a notice, see `acex.show.notice.notice_page`.
+    """
+    if profile not in ("report", "notice"):
+        raise ValueError(f"profile must be 'report' or 'notice', got {profile!r}.")
+    explanation = without(explanation, redact)
+    if profile == "report":
+        return explanation_page(explanation, price_per_row=price_per_row, sign=sign)
+    if fields is None:
+        raise ValueError("profile 'notice' needs fields: a mapping or a TOML file; see docs/audit.md.")
+    if sign is not None:
+        raise ValueError("sign: a notice has no certificate; sign the report.")
+    return notice_page(explanation, fields, template)
 
 
 def page_of(certificate: str) -> str:

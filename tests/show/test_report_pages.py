@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from acex.engine.explanation import without
 from acex.show.notice import notice_page
-from acex.show.pages import without
 from acex.show.sentences import one_sentence
 from explanations import ended, person
 from html_pages import FIELDS
