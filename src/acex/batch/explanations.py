@@ -15,16 +15,15 @@ from acex.audit.common_changes import CommonChanges, RowToTurn, find_common_chan
 from acex.audit.groups import By, Groups, grouping
 from acex.audit.quote import Quote, quote
 from acex.batch.executors import Executor
-from acex.batch.results import WRITERS, results_table
+from acex.batch.results import WRITERS, Summary, frame_of, results_table
 from acex.batch.scheduling import BatchJob, BatchRun
-from acex.batch.summary import Summary
 from acex.engine.certificate import certified
 from acex.engine.explanation import Explanation, without
 from acex.engine.planner import Planner
 from acex.engine.recorded import load_explanation
 from acex.engine.redaction import left_out as checked_columns
 from acex.engine.redaction import redacted, saved
-from acex.engine.row_result import NOT_DONE, RowResult, frame_of
+from acex.engine.row_result import NOT_DONE, RowResult
 from acex.engine.session import progress_bar
 from acex.ledger import BaseLedger
 from acex.options import Options

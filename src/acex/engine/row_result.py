@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Any, NamedTuple
-
-import pandas as pd
 
 from acex.engine.explanation import Explanation
 from acex.engine.redaction import redacted_error
@@ -58,8 +56,3 @@ class RowResult(NamedTuple):
 
 
 NOT_DONE = RowResult("unfinished", None, None, math.nan, 0, {}, 0, 0, None)
-
-
-def frame_of(results: Sequence[RowResult], index: pd.Index[Any]) -> pd.DataFrame:
-    """A row for each result, by these names."""
-    return pd.DataFrame(list(results), index=index, columns=RowResult._fields).drop(columns=["ways", "new"])
