@@ -175,7 +175,7 @@ def test_candidates_are_what_counterfactuals_have_in_common() -> None:
     space = Space((Integer("score", 0, 1000), Continuous("debt", 0, 1), Nominal("job", ("a", "b"))))
 
     def line(**changes: tuple[Any, Any]) -> RowResult:
-        return RowResult("found", "no", "yes", 1.0, len(changes), changes, 5, 0, None)
+        return RowResult("found", "no", "yes", 1.0, len(changes), 0, changes, 5, 0, None)
 
     lines = [
         line(score=(500, 580)),

@@ -21,7 +21,7 @@ from toys import high as model
 def line(cost: float = math.nan, features: tuple[str, ...] = (), queries: int = 5, outcome: str = "") -> RowResult:
     outcome = outcome or ("budget_spent" if math.isnan(cost) else "found")
     changes = dict.fromkeys(features, (0, 1))
-    return RowResult(outcome, "no", "yes", cost, len(features), changes, queries, 0, None)
+    return RowResult(outcome, "no", "yes", cost, len(features), 0, changes, queries, 0, None)
 
 
 def generated(n: int, seed: int = 0, shift: float = 0.0) -> tuple[list[RowResult], pd.Series[Any]]:

@@ -31,6 +31,16 @@ def test_a_summary_counts_what_the_explanations_say() -> None:
     assert "2 budget spent." in str(nothing) and "Nothing was found for:\n  0: budget spent" in str(nothing)
 
 
+def test_changes_that_were_not_checked_are_counted() -> None:
+    many = acex.Explainer(sums, POINTS).explain_many(LOW[:6], budget=3, target=1, n_jobs=1)
+    marks = [mark for e in many for mark in e.changes["needed"]]
+    n = marks.count("not checked")
+    assert 0 < n == many.summary().n_not_checked == many.table()["n_not_checked"].sum()
+    assert f"{n} changes were not checked and may not be needed." in str(many.summary())
+    enough = acex.Explainer(sums, POINTS).explain_many(LOW[:6], budget=30, target=1, n_jobs=1)
+    assert "not checked" not in str(enough.summary())
+
+
 def test_a_summary_of_no_row_and_of_one() -> None:
     assert str(acex.Explainer(sums, POINTS).explain_many(LOW[:0]).summary()).startswith("0 rows: none to explain. 0 ")
     met = acex.Explainer(sums, POINTS).explain_many(LOW[:1], target=0, n_jobs=1).summary()

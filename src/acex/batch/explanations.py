@@ -167,8 +167,9 @@ class Explanations(Sequence[Explanation]):
     def frame(self, *, redact: Iterable[str] = ()) -> pd.DataFrame:
         """A row for each factual, by its name in the data.
 
-        Columns: outcome ("failed" where there is an error), label_before, label_after, cost, n_changes, changes (a
-        mapping from feature to before and after), queries (rows paid for, by all runs), reused (known before), error.
+        Columns: outcome ("failed" where there is an error), label_before, label_after, cost, n_changes, n_not_checked
+        (changes that may not be needed), changes (a mapping from feature to before and after), queries (rows paid for,
+        by all runs), reused (known before), error.
 
         Args:
             redact: features to leave out, as in all methods with this argument; errors are then left out, too.
@@ -196,9 +197,9 @@ class Explanations(Sequence[Explanation]):
     def table(self, *, redact: Iterable[str] = ()) -> pd.DataFrame:
         """A row for each factual, of plain columns, as `save` writes it.
 
-        Columns: id, outcome, label_before, label_after, cost, n_changes, queries, reused, error; then for each feature
-        NAME its value ("NAME before"), that of the counterfactual ("NAME after") and the difference in standard
-        deviations ("NAME step"). The last two are missing where there is no counterfactual.
+        Columns: id, outcome, label_before, label_after, cost, n_changes, n_not_checked, queries, reused, error; then
+        for each feature NAME its value ("NAME before"), that of the counterfactual ("NAME after") and the difference in
+        standard deviations ("NAME step"). The last two are missing where there is no counterfactual.
         """
         gone = list(redact)
         return results_table(self._all_results(gone), self._rows, self._ids, self._space, gone)

@@ -19,7 +19,10 @@ from acex.space.space import Space
 from acex.spreadsheets import write_csv, write_xlsx
 from acex.values import counted, is_missing, json_value, printable
 
-COLUMNS = ("outcome", "label_before", "label_after", "cost", "n_changes", "queries", "reused", "error")
+COLUMNS = (
+    *("outcome", "label_before", "label_after", "cost"),
+    *("n_changes", "n_not_checked", "queries", "reused", "error"),
+)
 MOST_LINES = 12  # of a table are printed
 
 
@@ -88,6 +91,7 @@ class Summary:
         outcomes: how many rows have each outcome.
         changes: a line for each feature that has to change, most often first: in how many rows, their share of those
             found, how often up, down or to another category, and the median step up or down in standard deviations.
+        n_not_checked: how many changes were not checked, so that some may not be needed.
         not_found: the names of rows without a counterfactual, with the outcome or the error.
         queries: rows sent, or claimed by a run that was killed, for all of them. earlier: those of earlier runs.
         groups: groups of rows side by side; None without `by`.
@@ -99,6 +103,7 @@ class Summary:
     queries: int
     earlier: int = 0
     groups: Groups | None = None
+    n_not_checked: int = 0
 
     @classmethod
     def of(cls, results: Sequence[RowResult], index: pd.Index[Any], groups: Groups | None = None) -> Summary:
@@ -112,6 +117,7 @@ class Summary:
             queries=int(frame["queries"].sum()),
             earlier=sum(max(result.queries - result.new, 0) for result in results),
             groups=groups,
+            n_not_checked=int(frame["n_not_checked"].sum()),
         )
 
     def __str__(self) -> str:
@@ -124,6 +130,9 @@ class Summary:
         parts = [f"{counted(n, 'row')}: {ends}. {queries}."]
         if len(self.changes):
             parts += ["", "What has to change:", self.changes.head(MOST_LINES).to_string(index=False, na_rep="")]
+        if self.n_not_checked:
+            were = "was" if self.n_not_checked == 1 else "were"
+            parts.append(f"{counted(self.n_not_checked, 'change')} {were} not checked and may not be needed.")
         if len(self.not_found):
             shown = [f"  {name}: {words.get(why, why)}" for name, why in self.not_found.head(MOST_LINES).items()]
             more = len(self.not_found) - len(shown)

@@ -18,6 +18,7 @@ class RowResult(NamedTuple):
     label_after: Any
     cost: float
     n_changes: int
+    n_not_checked: int  # changes of which it is not known whether they are needed
     changes: dict[str, tuple[Any, Any]]  # from what to what, by feature
     queries: int
     reused: int
@@ -36,6 +37,7 @@ class RowResult(NamedTuple):
             e.label_after,
             e.costs[0] if e.costs else math.nan,
             len(changes),
+            int((e.changes["needed"] == "not checked").sum()),
             {f: (b, a) for f, b, a, _ in changes},
             paid,
             e.n_reused,
@@ -55,4 +57,4 @@ class RowResult(NamedTuple):
         )
 
 
-NOT_DONE = RowResult("unfinished", None, None, math.nan, 0, {}, 0, 0, None)
+NOT_DONE = RowResult("unfinished", None, None, math.nan, 0, 0, {}, 0, 0, None)
