@@ -94,7 +94,7 @@ class Reverts:
     def marks(self) -> list[Mark]:
         """Whether each change is needed, and why."""
         marks: list[Mark] = []
-        allowed, plausible = self.problem.region.contains(self.X), self.problem.plausible(self.X)
+        allowed, plausible = self._is_allowed, self.problem.plausible(self.X)
         for i, x in enumerate(self.X):
             if self._is_miss_alone[i]:
                 marks.append("needed (asked)")
@@ -111,13 +111,18 @@ class Reverts:
         return marks
 
     @cached_property
+    def _is_allowed(self) -> BoolArray:
+        """Which points the region contains, (u,)."""
+        return self.problem.region.contains(self.X)
+
+    @cached_property
     def _is_miss_alone(self) -> BoolArray:
-        """Whether the point without this change alone was a miss, ignoring computed features, (u,)."""
+        """Whether the point without this change was a miss, computed features aside, (u,)."""
         region, hits = self.problem.region, self.history.X[self.chosen][self.of]
         reverted = np.zeros(hits.shape, dtype=bool)
         reverted[np.arange(len(hits)), self.features] = True
-        alone = np.where(reverted, self.problem.factual, hits)
-        X = np.where(region.contains(self.X)[:, None], self.X, region.completed(alone, reverted))
+        alone, X, forbidden = np.where(reverted, self.problem.factual, hits), self.X.copy(), ~self._is_allowed
+        X[forbidden] = region.completed(alone[forbidden], reverted[forbidden])
         free = np.delete(np.arange(X.shape[1]), list(region.computed))
         is_miss = np.array([self._answers.get(key(x)) is False for x in X], dtype=bool)
         return np.asarray(is_miss & (alone == X)[:, free].all(axis=1))
