@@ -60,7 +60,7 @@ class Feature:
         @property
         def values(self) -> tuple[Any, ...]: ...
     else:
-        values = ()  # the only values that a search uses besides the factual's; empty: any
+        values = ()  # the only values that a search uses in addition to the factual's; empty: any
 
     def __post_init__(self) -> None:
         self._set(name=str(self.name), weight=plain(self.weight))
