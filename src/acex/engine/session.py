@@ -1,7 +1,7 @@
-"""One explanation in the making: from the plan to its steps.
+"""An explanation in progress: sends the rows that the search proposes, and turns the answers into steps.
 
-`for step in session` asks the model at hand and gives a step for each answer. `ask` gives the rows that need a label
-and `tell` takes the labels, for code that asks the model itself: a laboratory, a person, a nightly job.
+`for step in session` queries the model and yields a step for each answer. If a laboratory, a person or a nightly job
+provides the labels instead, `ask` returns the rows that need a label and `tell` takes the labels.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ from acex.search.strategy import Strategy
 from acex.space.space import Space
 from acex.values import Label, Remark, counted, joined_words
 
-MOST_FACTUAL = 3  # times `confirm`: votes on the factual, at most
-ENDINGS: dict[str, tuple[Outcome, StoppedBy]] = {  # of searches that propose nothing more, by their reason
+MOST_FACTUAL = 3  # largest number of votes on the factual, as a multiple of `confirm`
+ENDINGS: dict[str, tuple[Outcome, StoppedBy]] = {  # by the stop reason of the search; by default ("unlikely", "settled")
     "exhausted": ("exhausted", "exhausted"),
     "budget": ("budget_spent", "budget"),
 }
-HIGH_ODDS = 0.2  # stated chance of a counterfactual at half the cost from which on a remark says so
+HIGH_ODDS = 0.2  # smallest estimated chance of a counterfactual at half the cost that adds a remark
 
 
 class Session:
     """The questions and answers of one explanation. Made by `Explainer.search`.
 
     Args:
-        plan: what is to be explained, and how.
-        problem: the same as the search sees it.
+        plan: what to explain, and how.
+        problem: the plan as the search sees it.
         box: the model with its budget and its ledger.
-        learn: from the factual's label to what known outcomes say.
-        relaxed: the problem without each option that limits it, by the name of the option.
-        pool_evidence: the answers to other explanations of the same model, where they are to be used.
-        time_limit: seconds from the first query on, after which nothing more is asked.
-        metadata: what else an explanation records, such as versions.
+        learn: checks the factual's label, and returns the hint that known outcomes give, if any.
+        relaxed: returns the problem without each option that excludes candidates, by the name of the option.
+        pool_evidence: answers from other explanations of the same model, if they may be used.
+        time_limit: seconds after the first query; then no more rows are sent.
+        metadata: what else to record with the explanation, such as versions.
 
     Example:
         >>> import acex
@@ -81,52 +81,52 @@ class Session:
     ) -> None:
         self.plan, self.box = plan, box
         self.steps: list[Step] = []
-        self._problem = problem  # until the search knows more of it
+        self._problem = problem  # before the search begins; see `problem`
         self._strategy, self._learn, self._relaxed = strategy, learn, relaxed
         self._pool_evidence, self._metadata = pool_evidence, metadata or {}
         self._time_limit, self._deadline = time_limit, math.inf
         self._budget = plan.budget
-        self._search: Search | None = None  # from the factual's label on
-        self._round: _Round | None = None  # asked, and not all answered
-        self._end: tuple[Outcome, StoppedBy] | None = None  # None while it goes on
-        self._asked: list[str] = []  # the canonical row of each question
-        self._further: dict[str, Query] = {}  # with noise, for each question: the key that its next result would have
-        self._names: tuple[str, ...] = ()  # what the factual is called
-        self._labels: list[Label] = []  # that the model is known to give
+        self._search: Search | None = None  # None until the factual's label is known
+        self._round: _Round | None = None  # the round with unanswered rows, if any
+        self._end: tuple[Outcome, StoppedBy] | None = None  # None while the search continues
+        self._asked: list[str] = []  # the canonical row of each question asked
+        self._further: dict[str, Query] = {}  # with noise: each question by the key of its next result
+        self._names: tuple[str, ...] = ()  # names of the factual, such as an applicant number
+        self._labels: list[Label] = []  # labels that the model is known to return
 
     @property
     def problem(self) -> Problem:
-        """What is to be explained, as the search sees it now."""
+        """The problem as the search currently sees it."""
         return self._problem if self._search is None else self._search.problem
 
     @property
     def space(self) -> Space:
-        """What each feature can hold."""
+        """The features and the values they can hold."""
         return self.plan.space
 
     def extend(self, budget: int) -> None:
-        """Continue up to this many rows in all, also after the search has settled; call it before the first step.
+        """Continue until all runs together have sent this many rows, even if settled; call before the first step.
 
-        The explanation stays the same one: neither the budget of its plan nor its identity changes.
+        The explanation keeps its identity, and its plan keeps the original budget.
         """
         self.box.budget = self._budget = budget
         if isinstance(self._strategy, Feasible):
             self._strategy = replace(self._strategy, effort="spend")
 
     def begin(self, names: Sequence[str] = (), labels: Sequence[Label] = ()) -> None:
-        """Record the explanation, the names of its row and known labels in its ledger, before anything is sent."""
+        """Record the explanation in the ledger, with names of its row and known labels, before anything is sent."""
         self._names, self._labels = tuple(names), list(labels)
         _ = self._past
 
     @cached_property
     def _past(self) -> _Past:
-        """What the ledger knows of this explanation; it is begun there."""
+        """The queries of earlier runs of this explanation; records its start in the ledger."""
         plan, ledger = self.plan, self.box.ledger
         self._deadline = math.inf if self._time_limit is None else time.monotonic() + self._time_limit
         if ledger.is_memory:
             return _Past(self.box, [])
         self.box.explanation = plan.identity
-        # To send the rows again later as the model takes them, and to show the same remarks.
+        # Needed to send the rows again in the model's format, and to show the same remarks.
         form = {"form": plan.space.form(), "remarks": [remark.to_dict() for remark in plan.remarks]}
         asks = ledger.begin(
             plan.identity,
@@ -140,34 +140,34 @@ class Session:
 
     @property
     def identity(self) -> str:
-        """What tells this explanation from others, in this ledger or any."""
+        """The fingerprint that identifies this explanation in every ledger."""
         return self.plan.identity
 
-    # -- with the model at hand ----------------------------------------------------------------------------------
+    # -- the session queries the model ---------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Step]:
-        """Asks the model at hand, and gives a step for each answer; what earlier runs have paid for comes first."""
+        """Query the model and yield a step for each answer; the steps of earlier runs come first."""
         while (steps := self.advance()) is not None:
             yield from steps
 
     def run(self, note: Callable[[Session], object] = lambda session: None) -> Explanation:
-        """The explanation, after querying the model until the search ends; `note` is called each round.
+        """Query the model until the search ends, and return the explanation; `note` is called after each round.
 
-        An error carries what was found before it, as `explanation`.
+        If this raises, the error's `explanation` holds what was found before.
         """
         try:
             while self.advance() is not None:
                 note(self)
-        except BaseException as failure:  # also Ctrl-C, or a callback that raises: what was paid for travels with it
+        except BaseException as failure:  # also Ctrl-C, or a callback that raises: attach what was found so far
             failure.explanation = None  # type: ignore[attr-defined]
             if self._search is not None:  # before the first answer there is nothing to show
-                with suppress(Exception):  # the first error matters more
+                with suppress(Exception):  # do not hide the original error
                     failure.explanation = self.explanation()  # type: ignore[attr-defined]
             raise
         return self.explanation()
 
     def advance(self) -> list[Step] | None:
-        """The steps of the next round; None when there is nothing more to ask."""
+        """Send the next round and return its steps; None when the search is complete."""
         round_ = self._current_round()
         if round_ is None:
             return None
@@ -177,14 +177,14 @@ class Session:
             self._catch_up(ahead)
             return []
 
-    # -- for code that asks the model itself ---------------------------------------------------------------------
+    # -- the caller provides the labels --------------------------------------------------------------------------
 
     def ask(self) -> Rows | None:
-        """The rows that need a label, in the form of the data; None when the explanation is complete.
+        """The rows that need a label, in the format of the data; None when the explanation is complete.
 
-        They stay the same until all of them have a label. Rows with a known answer are not asked.
+        No further rows are chosen until all of these have a label. Rows with a known answer are skipped.
         """
-        # Ends: each turn but the last one adds rows to the history that have an answer, and none is asked twice.
+        # Terminates: each pass but the last adds answered rows to the history, and no row is asked twice.
         while (round_ := self._current_round()) is not None:
             new = round_.unanswered
             try:
@@ -199,15 +199,15 @@ class Session:
 
     @property
     def waiting(self) -> list[str]:
-        """The rows that need a label, as the ledger knows them."""
+        """The ledger keys of the rows that need a label."""
         return [] if self._round is None else [self._round.keys[i] for i in self._round.unanswered]
 
     def tell(self, rows: Rows, labels: Any) -> None:
-        """The labels of rows that were asked: some of them or all, in any order, as the model gave them.
+        """Record the model's labels of rows that `ask` returned: some or all of them, in any order.
 
-        A label may be passed again; a different one does not count but is recorded as a
-        contradiction, unless the row was asked for once more: then it is a vote. With noise, a
-        row may occur several times in one call: each label is a result of its own.
+        A label may be passed again; a different one is not used but recorded as a contradiction,
+        unless the row was asked for once more: then it is a vote. With noise, a row may occur
+        several times in one call: each label is a separate result.
 
         Raises:
             ValueError: a row was not asked for, or there is not one label per row. Nothing was recorded.
@@ -226,7 +226,7 @@ class Session:
         if unknown:
             raise ValueError(f"{len(unknown)} of the rows were not asked for, such as {unknown[0]}; see ask().")
         read = self.box.read(without_class_names(labels, self.plan.labels_by_name), len(keys))
-        if not self.steps and keys:  # the factual's label: an error about it comes before it is recorded
+        if not self.steps and keys:  # check the factual's label before it is recorded
             self._learn(read[0])
         recorded = self.box.ledger.record(self.box.model_id, keys, read)
         answers = [answer for answer in recorded if answer.row not in before]
@@ -236,7 +236,7 @@ class Session:
     # -- rounds --------------------------------------------------------------------------------------------------
 
     def _current_round(self) -> _Round | None:
-        """The round that waits for answers, a new one if there is none; None when there are no more."""
+        """The round waiting for answers, or a new one; None when the search is complete."""
         if self._round is None and self._end is None:
             with one_blas_thread():
                 queries, keys = self._propose()
@@ -246,7 +246,7 @@ class Session:
         return self._round
 
     def _propose(self) -> tuple[list[Query], list[str]]:
-        """What to ask next, with keys where these are given; empty, with how it ends, when there is nothing."""
+        """The next queries, with their keys if already known; if there are none, sets how the search ends."""
         queries, keys = self._recorded_round()
         if not queries and self.steps and time.monotonic() > self._deadline:
             self._end = ("time_spent", "time")
@@ -255,7 +255,7 @@ class Session:
             queries, keys = self._further_results()
         queries = queries or self._new_round()
         if queries and len(queries) > (left := self.box.remaining):
-            # Where the budget ended it once it stays ended, also if others have paid for the next row since.
+            # A search that the budget ended stays ended, even if another one has since paid for its next row.
             ended = left == 0 and self._past.ended_at(len(self.steps))
             keys = keys or self._keys(row_values(self.space.decode(_points(queries))))
             n = 0 if ended else self.box.affordable(keys)
@@ -264,7 +264,7 @@ class Session:
         return queries, keys
 
     def _keys(self, rows: Iterable[Iterable[Any]]) -> list[str]:
-        """The keys of rows in the ledger, from their values: one that was asked before is a vote."""
+        """The ledger keys of rows, from their values; with noise, a row that was asked before is a vote."""
         keys = [canonical_text(row) for row in rows]
         if self.plan.noise is None:
             return keys
@@ -275,19 +275,19 @@ class Session:
         return keys
 
     def _further_results(self) -> tuple[list[Query], list[str]]:
-        """Results that came back in addition to the first one of a question, with their keys; they cost nothing."""
+        """Further results of questions that already have one, with their keys; they cost nothing."""
         if not self._further:
             return [], []
-        is_start = self.steps[-1].purpose == "factual"  # later results for the factual come too late
+        is_start = self.steps[-1].purpose == "factual"  # once the search has begun, results for the factual are too late
         known = self.box.ledger.known(self.box.model_id, list(self._further))
         keys = [key for key in known if is_start or self._further[key].purpose != "factual"]
         votes = [replace(self._further[key], round=self.steps[-1].note.round) for key in keys]
         return votes if is_start else [replace(query, purpose="vote") for query in votes], keys
 
     def _recorded_round(self) -> tuple[list[Query], list[str]]:
-        """What was asked here before: read, not worked out again, so that another machine cannot see it differently.
+        """The round that an earlier run asked at this position; empty if there is none, or a row does not fit the space.
 
-        Empty where nothing was, or where the values are of kinds that the ledger does not give back.
+        It is read from the ledger, since another machine might compute slightly different points.
         """
         asks = self._past.round_at(len(self.steps))
         points = [x for x in points_of(self.space, [without_vote(ask.row) for ask in asks]) if x is not None]
@@ -310,7 +310,7 @@ class Session:
             self._search = self._pool_evidence.added_to(
                 self._search, seen(1), seen(len(self.steps)), self._is_hit, self._before
             )
-        # What is left of the budget limits the round; one query more than that may still be answered by the ledger.
+        # The remaining budget limits the round. Even without any, the ledger may answer one more query.
         n = min(self.plan.settings["queries_per_round"], max(self.box.remaining, 1))
         queries = self._search.propose(n)
         if not queries:
@@ -318,10 +318,10 @@ class Session:
         return queries
 
     def _prepared(self, queries: list[Query], keys: list[str]) -> _Round:
-        """The round of these queries, with all that the ledger cannot work out by itself.
+        """The round of these queries, with the notes that the ledger stores about them.
 
         Raises:
-            ValueError: a row that an earlier run was about to ask is forbidden now.
+            ValueError: a row that an earlier run chose has no answer, and the rules now forbid it.
         """
         problem, X = self.problem, _points(queries)
         rows, position = self.space.decode(X), len(self.steps)
@@ -345,7 +345,7 @@ class Session:
         return _Round(queries, rows, values, questions, notes)
 
     def _refuse_forbidden(self, keys: list[str]) -> None:
-        """Rows that an earlier run was about to ask may be forbidden by now: a rule is more than its code."""
+        """Raise if any of these rows, which the rules now forbid, has no answer: a rule is more than its code."""
         known = self.box.ledger.known(self.box.model_id, keys)
         unanswered = [key for key in keys if key not in known]
         if unanswered:
@@ -355,7 +355,7 @@ class Session:
             )
 
     def _accept(self, round_: _Round, answers: Sequence[Answer]) -> list[Step]:
-        """Answers to rows of the present round; when all are there, its steps, and the search goes on."""
+        """Add answers to the round; once it is complete, tell them to the search and return the new steps."""
         round_.answers.update({answer.row: answer for answer in answers})
         if round_.unanswered:
             return []
@@ -366,7 +366,7 @@ class Session:
         return self.steps[before:]
 
     def _add_step(self, round_: _Round, i: int, row: dict[str, Any]) -> None:
-        """One more step; the search learns from it."""
+        """Append the step of row number i of the round, and tell its answer to the search."""
         query, question = round_.queries[i], round_.questions[i]
         answer = round_.answers[question.row]
         paid = int(question.row in self.box.sent and question.row not in round_.keys[:i])
@@ -387,7 +387,7 @@ class Session:
         )
         steps = [*self.steps, judged(step, self.steps, self.plan.target)]
         is_factual = query.purpose == "factual"
-        # An error about the first label comes before anything depends on it.
+        # Check the first label before anything depends on it.
         hint = self._learn(factual_label(steps, self.plan.target)) if is_factual else None
         self.steps = steps
         is_further = self._further.pop(answer.row, None) is not None
@@ -404,7 +404,7 @@ class Session:
             self._search = replace(search, budget=search.budget + 1) if is_further else search
 
     def _begin(self, query: Query, hint: Hint | None, answer: Answer) -> None:
-        """The search as it begins with the answers to the factual: one, or several votes."""
+        """Begin the search with the answers to the factual: one, or several votes."""
         plan, before = self.plan, self._before
         problem = replace(self._problem, hint=hint, width=plan.target.width(before))
         if plan.target.is_met(before) and self._factual_votes() <= 0:
@@ -425,7 +425,7 @@ class Session:
         self._search = search
 
     def _factual_votes(self) -> int:
-        """How many more votes the factual needs, at least."""
+        """How many more votes the factual needs, at least; not positive if it needs none."""
         noise, n = self.plan.noise, len(self.steps)
         if noise is None or self.steps[-1].purpose != "factual" or n >= MOST_FACTUAL * noise.confirm:
             return 0
@@ -439,30 +439,30 @@ class Session:
         return self.plan.target.odds(value, answer.scores, self._before)
 
     def _is_hit(self, answer: Answer) -> tuple[bool, float | None] | None:
-        """Of an answer from elsewhere: is it a hit, and how far off? None where it does not tell."""
+        """Whether an answer from elsewhere is a hit, and its odds; None if it lacks the probability to judge."""
         value = self.plan.target.value(answer.label, answer.scores)
         if value is None:
             return None
         return self.plan.target.is_hit(value, self._before), self._odds(value, answer)
 
     def _catch_up(self, ahead: OutOfStep) -> None:
-        """Go on as the same explanation did elsewhere, which is ahead of this one."""
+        """Read the queries of another run of this explanation, which is ahead, to continue from them."""
         if self.box.explanation is None or len(self.steps) in self._past.asks:
-            raise ahead  # this one did know what was asked, and cannot follow
+            raise ahead  # the recorded query was known, and this run chose another one
         self._past.asks = {ask.position: ask for ask in self.box.ledger.asks(self.box.explanation)}
         self._round = None
 
     def _finish(self) -> None:
-        """Write down how it ended, once."""
+        """Record how the search ended, unless this end is already recorded."""
         past, n = self._past, len(self.steps)
         has_more = past.end is None or n > past.n_asked
         if self.box.explanation is not None and has_more and self.steps:
             ending = self.ending()
             result = {"asked": n, **ending.to_dict(), "budget": self._budget}
-            past.end, past.n_asked = past.seen(n), n  # not what others have answered since it was decided
+            past.end, past.n_asked = past.seen(n), n  # without answers recorded after the decision
             self.box.ledger.finish(self.box.explanation, ending.outcome, result, seen=past.end)
 
-    # -- what came of it -----------------------------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------------------------------
 
     @property
     def best_cost(self) -> float | None:
@@ -471,10 +471,10 @@ class Session:
         return None if np.isinf(best) else best
 
     def ending(self) -> Ending:
-        """How it ended, or stands now.
+        """How the search ended, or its state so far.
 
         Raises:
-            ValueError: not even the factual's label is known.
+            ValueError: the factual's label is not known yet.
         """
         search = self._search
         if search is None:
@@ -500,7 +500,7 @@ class Session:
         )
 
     def _searches(self, search: Search) -> dict[str, Search]:
-        """The searches whose counterfactuals are the answer, in the order in which they are shown."""
+        """The searches whose counterfactuals are the answer, by kind, in the order of display."""
         searches = {"realistic": search}
         prefer = self.plan.settings.get("prefer")
         if prefer and search.is_long and len(search.short().counterfactuals):
@@ -509,13 +509,13 @@ class Session:
 
     @cached_property
     def _excluded(self) -> dict[str, int]:
-        """What is in the way where the search has ended without a counterfactual; see `obstacles`."""
+        """Which options exclude candidates, if the search ended without a counterfactual; see `obstacles`."""
         if self._end is None or self._end[0] == "already_target":
             return {}
         return obstacles(self.problem, self._relaxed(), self.problem.hint)
 
     def _needed(self, search: Search, which: int) -> dict[str, str]:
-        """The changes of a counterfactual, and whether they are needed."""
+        """Whether each change of a counterfactual is needed, by the name of the feature."""
         reverts = search.reverts
         marks = zip(reverts.of, reverts.features, reverts.marks, strict=True)
         return {self.space.names[j]: mark for i, j, mark in marks if i == which}
@@ -528,7 +528,7 @@ class Session:
         return (Remark("fewer_found", text),)
 
     def _may_be_improved(self, search: Search, odds: Sequence[float], has_short: bool) -> tuple[Remark, ...]:
-        """A remark where the answer changes many features, or a much cheaper one is likely to exist."""
+        """A remark if the answer changes many features, or a much cheaper one is likely to exist."""
         is_long = search.is_long and not has_short
         if not odds or not (is_long or odds[-1] >= HIGH_ODDS):
             return ()
@@ -546,10 +546,10 @@ class Session:
         return (Remark("may_be_improved", f"{many}{chance} What helps: {joined_words(helps, 'or')}."),)
 
     def explanation(self) -> Explanation:
-        """The state so far.
+        """The explanation in its current state.
 
         Raises:
-            ValueError: not even the factual's label is known.
+            ValueError: the factual's label is not known yet.
         """
         ending = self.ending()
         remarks: tuple[Remark, ...] = ()
@@ -570,7 +570,7 @@ class _Round:
     """Rows that are sent together, and the answers so far."""
 
     queries: list[Query]
-    rows: Rows  # as the model takes them
+    rows: Rows  # in the model's format
     values: list[tuple[Any, ...]]  # of each row
     questions: list[Question]
     notes: list[Note]
@@ -578,30 +578,30 @@ class _Round:
 
     @property
     def keys(self) -> list[str]:
-        """The key of each row in the ledger."""
+        """The ledger key of each row."""
         return [question.row for question in self.questions]
 
     @property
     def unanswered(self) -> list[int]:
-        """Positions without an answer, each row once."""
+        """Positions of rows without an answer, each distinct row once."""
         first = {key: i for i, key in reversed(list(enumerate(self.keys))) if key not in self.answers}
         return sorted(first.values())
 
 
 class _Past:
-    """What the ledger knew of this explanation when it was begun, and what each of its questions may know."""
+    """The recorded queries and end of this explanation, and the newest answer that each of its queries may use."""
 
     def __init__(self, box: BlackBox, asks: Sequence[Ask]) -> None:
         self._box = box
         self.asks = {ask.position: ask for ask in asks}
-        # What ended once stays ended, whatever others have asked since; a larger budget goes on from there.
+        # A search that ended stays ended, whatever others have asked since; a larger budget continues from there.
         record = None if box.explanation is None else box.ledger.explanation(box.explanation)
         self.end = None if record is None else record.seen_at_end
-        self.n_asked = (record.result or {}).get("asked", len(asks)) if record else 0  # when it ended
-        self._now: tuple[int, int] = (-1, 0)  # a position, and what can be seen there
+        self.n_asked = (record.result or {}).get("asked", len(asks)) if record else 0  # at the end
+        self._now: tuple[int, int] = (-1, 0)  # a position, and the newest answer that it may use
 
     def seen(self, position: int) -> int:
-        """The newest answer that the question at this position may know of; the same when it is asked again."""
+        """The number of the newest answer that the query at this position may use; every run gets the same."""
         if position in self.asks:
             return self.asks[position].seen
         if self._now[0] != position:
@@ -610,11 +610,11 @@ class _Past:
         return self._now[1]
 
     def ended_at(self, position: int) -> bool:
-        """Did it end there, before the question at this position?"""
+        """Whether the search ended before a query at this position."""
         return self.end is not None and position == self.n_asked and position not in self.asks
 
     def round_at(self, position: int) -> list[Ask]:
-        """The questions that were asked at once from this position on; none if nothing was."""
+        """The recorded queries from this position to the end of its round; empty if there are none."""
         asks: list[Ask] = []
         while (ask := self.asks.get(position + len(asks))) is not None:
             if asks and ask.note["first"] != asks[0].note["first"]:
@@ -628,7 +628,7 @@ def _points(queries: Sequence[Query]) -> FloatArray:
 
 
 def contradictions(ledger: BaseLedger, model: str, asked: Sequence[str]) -> tuple[Remark, ...]:
-    """A warning where a model gave rows another label later; `asked` are the canonical rows of one explanation."""
+    """A warning if the model later gave rows another label; `asked` are the canonical rows of one explanation."""
     rows = ledger.contradicted(model)
     if not rows:
         return ()
@@ -640,7 +640,7 @@ def contradictions(ledger: BaseLedger, model: str, asked: Sequence[str]) -> tupl
 
 
 def value_of(answer: Answer, target: Target) -> Label:
-    """The part of an answer that is judged: the label, the number, or the probability of a label.
+    """The part of an answer that the target is about: the label, the number, or the probability of a label.
 
     Raises:
         ValueError: the answer has no probabilities, and the target is about one.
@@ -657,7 +657,7 @@ def value_of(answer: Answer, target: Target) -> Label:
 
 @contextmanager
 def progress_bar(wanted: bool | None, title: str, total: int) -> Iterator[Callable[[int, str], None]]:
-    """A function that shows how many are done, and a text; it does nothing where no bar is shown."""
+    """A function that shows a count and a text in a progress bar; it does nothing if no bar is wanted."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
