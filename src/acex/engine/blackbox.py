@@ -1,4 +1,4 @@
-"""The only place that queries the model: every row is counted, recorded, and asked once."""
+"""The only place that queries the model: every row is counted, recorded, and sent only once."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from acex.models.labels import as_labels, as_numbers
 from acex.models.model import Model, Scores
 from acex.values import Label
 
-Answered: TypeAlias = tuple[list[Any], list[Scores] | None, Decimal | None]  # labels, scores, money used
-HANDED_OUT = "handed out to be asked"  # the holder of a claim that a person or another program will answer
+Answered: TypeAlias = tuple[list[Any], list[Scores] | None, Decimal | None]  # labels, scores, price paid
+HANDED_OUT = "handed out to be asked"  # the holder of claims that a person or another program will answer
 
 
 class BlackBox:
     """A model with a budget.
 
-    Where the model knows its prices, the most that rows can cost is reserved with the claim, and what they did cost is
-    recorded with the answers, so that a budget in money holds for all processes together.
+    If the model has prices, a claim reserves the highest price of its rows, and the price actually paid is recorded
+    with the answers, so that a budget in money holds for all processes together.
 
     Args:
-        ledger: where answers are recorded; rows found there are not sent.
-        budget: how many rows may be sent; for an explanation, by all runs of it together.
+        ledger: where answers are recorded; rows that it can answer are not sent.
+        budget: how many rows may be sent; for an explanation, by all its runs together.
         model_id: the model's key in the ledger.
-        numbers: ask for numbers instead of labels.
+        numbers: whether the model returns numbers instead of labels.
     """
 
     def __init__(
@@ -38,14 +38,14 @@ class BlackBox:
     ) -> None:
         self.model, self.ledger, self.model_id, self._numbers = model, ledger, model_id, numbers
         self._prices = model.priced
-        self.explanation: str | None = None  # on whose behalf, if its questions are recorded
+        self.explanation: str | None = None  # the explanation that records these queries, if any
         self.budget = budget
         self.n_queries = 0  # rows sent
         self.sent: set[str] = set()  # their keys in the ledger
 
     @property
     def paid(self) -> int:
-        """How many rows were sent; for an explanation, by all runs of it together."""
+        """How many rows were sent; for an explanation, by all its runs together."""
         return self.n_queries if self.explanation is None else self.ledger.paid(self.explanation)
 
     @property
@@ -54,8 +54,8 @@ class BlackBox:
         return max(self.budget - self.paid, 0)
 
     def affordable(self, keys: Sequence[str]) -> int:
-        """How many of these rows, from the first on, may be asked: those already paid for cost nothing."""
-        # In this order: a row that is answered between the two is in both.
+        """How many of these rows, counted from the first, the budget allows; those already paid for cost nothing."""
+        # In this order, a row that is answered between the two calls is in both rather than in neither.
         free = {*self.ledger.in_flight(self.model_id, keys), *self.ledger.known(self.model_id, keys)}
         left = self.remaining
         for i, key in enumerate(keys):
@@ -68,11 +68,11 @@ class BlackBox:
         return len(keys)
 
     def ask(self, rows: Rows, questions: Sequence[Question] | None = None) -> list[Answer]:
-        """One answer a row; `questions` has for each row its key and what the ledger records about it.
+        """One answer per row; `questions` has the key of each row and what the ledger records about it.
 
         Raises:
             BudgetSpent: before anything is sent, if the new rows are more than a budget allows.
-            ModelFailed: the model raised or gave no labels. What may have been charged counts as sent.
+            ModelFailed: the model raised or returned no labels. Rows that may have been charged count as sent.
         """
         if questions is None:
             questions = [Question(key) for key in canonical(rows)]
@@ -100,10 +100,10 @@ class BlackBox:
         return [answers[key] for key in keys]
 
     def hand_out(self, questions: Sequence[Question]) -> list[Answer | None]:
-        """Claim different rows that someone else will ask: the answers there are, None where there is none yet.
+        """Claim distinct rows that someone else will ask, and return their known answers; None if there is none yet.
 
-        They count as sent from now on, and have no lease. Rows that another process is asking the model are awaited,
-        not handed out.
+        The rows count as sent from now on, and their claims have no lease. Rows that another process has sent are
+        awaited, not handed out.
         """
         while True:
             claims = self.ledger.claim(
@@ -119,7 +119,7 @@ class BlackBox:
         return [claim.answer for claim in claims]
 
     def ask_again(self, rows: Rows) -> list[Any]:
-        """The labels that the model gives now to rows which have an answer; a different one is a contradiction.
+        """Send rows that already have an answer, and return their new labels; a different one is a contradiction.
 
         Raises:
             BudgetSpent: before anything is sent.
@@ -136,7 +136,7 @@ class BlackBox:
         return labels
 
     def _wait(self, claims: list[Claim]) -> None:
-        """Wait until others have answered these rows, or their claims have ended."""
+        """Wait until others have answered these rows or their claims have ended."""
         handed_out = [c for c in claims if c.held_by == HANDED_OUT]
         if handed_out:
             raise LedgerFailed(
@@ -150,15 +150,13 @@ class BlackBox:
             )
 
     def read(self, labels: Any, n: int) -> list[Label]:
-        """The labels (or numbers) of n rows that were asked elsewhere."""
+        """The labels (or numbers) of n rows that someone else has asked, validated."""
         return as_numbers(labels, n) if self._numbers else as_labels(labels, n, self.model.labels)
 
-    def _send(
-        self, rows: Rows, keys: list[str], give_back: Callable[[list[str]], None]
-    ) -> tuple[list[Any], list[Answer]]:
-        """The labels that the model gives now, and the valid answers. Each request is recorded before the next is sent.
+    def _send(self, rows: Rows, keys: list[str], refund: Callable[[list[str]], None]) -> tuple[list[Any], list[Answer]]:
+        """The model's labels and the answers that are valid in the ledger; each request is recorded before the next.
 
-        If a request fails or is interrupted, `give_back` is called with the rows that certainly were not charged.
+        If a request fails or is interrupted, `refund` is called with the rows that certainly were not charged.
         """
         ledger, model, n = self.ledger, self.model_id, len(keys)
         size = self.model.rows_per_request or n
@@ -186,7 +184,7 @@ class BlackBox:
         finally:
             if sent < n:
                 with suppress(LedgerFailed):
-                    give_back(keys[sent:])
+                    refund(keys[sent:])
         return labels, answers
 
     def _release(self, keys: list[str]) -> None:
@@ -196,14 +194,14 @@ class BlackBox:
         return None if self._prices is None else self._prices.price_per_row(rows)
 
     def _call(self, rows: Rows) -> Answered:
-        """Labels, scores, and what they have cost, as far as it is known."""
+        """The labels and scores of rows, and the price paid if it is known."""
         before = None if self._prices is None else self._prices.spent_in_thread
         labels, scores = self.model.send(rows, numbers=self._numbers)
         used = None if self._prices is None or before is None else self._prices.spent_in_thread - before
         return labels, scores, used
 
     def _answers(self, rows: Rows, keys: list[str]) -> Answered:
-        """The same, within the model's time limit; a later answer is paid for as well, so it is recorded, too."""
+        """As `_call`, within the model's time limit; a later answer is still recorded, since it is paid for too."""
         seconds = self.model.timeout
         if seconds is None:
             return self._call(rows)
@@ -216,7 +214,7 @@ class BlackBox:
                 outcome.set_exception(error)
 
         def record_late(late: Future[Answered]) -> None:
-            with suppress(Exception):  # there is no one to report it to
+            with suppress(Exception):  # no caller is left to report it to
                 failure = late.exception()
                 if isinstance(failure, ModelFailed):
                     k = len(failure.answered)

@@ -1,6 +1,6 @@
-"""An explanation: a plan, its steps and how it ended; everything else is computed from these when it is read.
+"""An explanation: a plan, its steps and how it ended; everything else is computed from these on access.
 
-`Explanation.of` is the only builder, for a running search and for a record in a ledger or a file alike.
+`Explanation.of` builds it from a running search as well as from a record in a ledger or a file.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ NOTHING_FOUND = {
     "failed": "The row could not be explained.",
     "unfinished": "No counterfactual was found so far; the search has not ended.",
 }
-ADVICE = {  # where no option alone is in the way
+ADVICE = {  # if no single option excludes most candidates
     "budget_spent": "Raise budget",
     "time_spent": "Raise time_limit",
     "unlikely": "Choose another target",
     "exhausted": "Relax plausibility (a lower threshold, or None)",
 }
-RELAXED = {  # what to write in order to relax an option
+RELAXED = {  # how to relax each option
     "plausibility": "plausibility=None, or a lower Plausibility(threshold=...); in the shell --plausibility none",
     "max_changes": "a larger max_changes, or None",
     "freeze": "freeze=(), or fewer columns",
@@ -106,11 +106,11 @@ class Explanation:
         remarks: Sequence[Remark] = (),
         metadata: Mapping[str, Any] | None = None,
     ) -> Explanation:
-        """The explanation that these steps of a plan make.
+        """The explanation that consists of these steps of a plan.
 
         Args:
             ending: how it ended; by default what follows from the steps alone.
-            unanswered: rows that were paid for without an answer.
+            unanswered: number of rows that were paid for but not answered.
             remarks: in addition to those of the plan and the ending.
             metadata: versions and the like.
         """
@@ -130,11 +130,11 @@ class Explanation:
         """The remarks that make the answer doubtful, such as a model that contradicts itself."""
         return tuple(remark for remark in self.remarks if remark.is_warning)
 
-    # -- what was asked ------------------------------------------------------------------------------------------
+    # -- the question --------------------------------------------------------------------------------------------
 
     @property
     def target(self) -> Any:
-        """The label wanted, or a list of them; None for any other than `label_before`; of numbers a mapping."""
+        """The wanted label or list of labels; None for any but `label_before`; a mapping for a range of numbers."""
         return self.plan.target.named(self.plan.class_names).described
 
     @property
@@ -151,14 +151,14 @@ class Explanation:
 
     @cached_property
     def _rows(self) -> pd.DataFrame:
-        """The rows that were sent, in the form of the data; see `asked_rows`."""
+        """The rows that were sent, in the format of the data; see `asked_rows`."""
         return self.plan.space.frame(self._points)
 
     @property
     def trace(self) -> pd.DataFrame:
         """A row per query: purpose, label, hit, cost, best (cost of the best counterfactual so far), and the row sent.
 
-        Where a feature is called "label" or the like, the query's own column is "label of query".
+        If a feature has the name of such a column, say "label", the query's column is called "label of query".
         """
         rows = self._rows
         names = {name: f"{name} of query" if name in rows.columns else name for name in QUERY_COLUMNS}
@@ -166,7 +166,7 @@ class Explanation:
         columns[names["label"]] = labels_of(self)
         return pd.concat([pd.DataFrame(columns), rows], axis=1)
 
-    # -- what was found ------------------------------------------------------------------------------------------
+    # -- the answer ----------------------------------------------------------------------------------------------
 
     @property
     def outcome(self) -> Outcome:
@@ -197,7 +197,7 @@ class Explanation:
     @cached_property
     def factual(self) -> pd.Series[Any]:
         """The row that was explained."""
-        if not self.steps:  # it may not fit the space: that may be why there are none
+        if not self.steps:  # the row may not fit the space, which may be why there are none
             return pd.Series(dict(self.plan.factual), dtype=object)
         return self._rows.iloc[0].rename(None)
 
@@ -208,7 +208,7 @@ class Explanation:
 
     @property
     def label_after(self) -> Label:
-        """The model's label of the best counterfactual; None when there is none."""
+        """The model's label of the best counterfactual; None if there is none."""
         return self._called(self._chosen[0].label) if self._chosen else None
 
     def _called(self, label: Label) -> Label:
@@ -233,7 +233,7 @@ class Explanation:
 
     @property
     def cost(self) -> float | None:
-        """Cost J of the best counterfactual: the size of its changes; None when there is none."""
+        """Cost J of the best counterfactual: the size of its changes; None if there is none."""
         return self.costs[0] if self._chosen else None
 
     @property
@@ -245,14 +245,14 @@ class Explanation:
     def changes(self) -> pd.DataFrame:
         """What the best counterfactual changes: feature, before, after, step in standard deviations, and `needed`.
 
-        "needed" says how that was checked (see `acex.search.reverts`), or "not checked".
+        "needed" says how the need for it was checked (see `acex.search.reverts`), or "not checked".
         """
         if not self.ending.counterfactuals:
             return pd.DataFrame(columns=["feature", "before", "after", "step", "needed"])
         return self.changes_of(0)
 
     def changes_of(self, i: int) -> pd.DataFrame:
-        """What counterfactual number i changes, in the form of `changes`."""
+        """What counterfactual number i changes, with the columns of `changes`."""
         space, pair = self.plan.space, [0, self.ending.counterfactuals[i]]
         rows, (x, best) = self._rows.iloc[pair], self._points[pair]
         steps = self.plan.scale.differences(best[None], x)[0]
@@ -263,7 +263,7 @@ class Explanation:
         return pd.DataFrame(
             {
                 "feature": [space.names[j] for j in changed],
-                # As objects each value stays as its own column holds it.
+                # The dtype object keeps each value as its own column holds it.
                 "before": pd.Series([columns[j][0] for j in changed], dtype=object),
                 "after": pd.Series([columns[j][1] for j in changed], dtype=object),
                 "step": steps[changed],
@@ -275,13 +275,13 @@ class Explanation:
 
     @property
     def affinities(self) -> tuple[float, ...]:
-        """How much each counterfactual looks like the reference (1: an inlier); empty where it was not recorded."""
+        """How similar each counterfactual is to the reference (1: an inlier); empty if not recorded."""
         recorded = [step.note.affinity for step in self._chosen]
         return () if None in recorded else tuple(float(a) for a in recorded if a is not None)
 
     @property
     def robustness(self) -> tuple[float, ...]:
-        """The surrogate's P(hit) close to each; with a margin, or where the model gives no scores."""
+        """The surrogate's P(hit) close to each; empty without a margin if the model gives scores."""
         return self.ending.robustness
 
     @property
@@ -305,7 +305,7 @@ class Explanation:
 
     @property
     def improvement_odds(self) -> tuple[float, ...]:
-        """The estimated chances that a counterfactual at least 10%, 25%, 50% cheaper exists; empty where unknown."""
+        """The estimated chances that a counterfactual at least 10%, 25%, 50% cheaper exists; empty if unknown."""
         return self.ending.improvement_odds
 
     def measures(self) -> dict[str, float]:
@@ -330,11 +330,11 @@ class Explanation:
             "affinity": next(iter(self.affinities), math.nan),
         }
 
-    # -- for people ----------------------------------------------------------------------------------------------
+    # -- text and pictures ---------------------------------------------------------------------------------------
 
     @property
     def advice(self) -> str:
-        """What to do where no counterfactual was found; empty where one was."""
+        """What to do if no counterfactual was found; empty if one was."""
         if self.outcome == "found":
             return ""
         has_outcomes = bool(self.plan.settings.get("outcomes"))
@@ -345,10 +345,10 @@ class Explanation:
         limits += ["freeze"] if any(feature.frozen for feature in self.plan.space.features) else []
         hints = [] if has_outcomes or self.outcome == "exhausted" else ["pass known outcomes"]
         ways = [ADVICE[self.outcome], *hints, *([f"relax {joined_words(limits)}"] if limits else [])]
-        return f"{result} {self._in_the_way(has_outcomes) or joined_words(ways, 'or') + '.'}"
+        return f"{result} {self._most_restrictive(has_outcomes) or joined_words(ways, 'or') + '.'}"
 
-    def _in_the_way(self, has_outcomes: bool) -> str:
-        """Which options exclude candidates, and what relaxes them; empty where none does alone."""
+    def _most_restrictive(self, has_outcomes: bool) -> str:
+        """Which options exclude candidates, and how to relax them; empty if no single one does."""
         n = dict(self.ending.excluded)
         if not n:
             return ""
@@ -377,7 +377,7 @@ class Explanation:
         return f"{len(self.steps)} answers used, {queries.replace(' ', ' new ')}" if self.n_reused else queries
 
     def summary(self) -> str:
-        """One sentence: what happened and how many queries it took; another one for each remark."""
+        """A sentence on the result and the number of queries, and another one for each remark."""
         words = [f"{'Warning' if remark.is_warning else 'Note'}: {remark}" for remark in self.remarks]
         return " ".join([self._result(), *words])
 
@@ -401,7 +401,7 @@ class Explanation:
     def __str__(self) -> str:
         if self.outcome != "found":
             return printable(self.summary())
-        tables = [_drawn(changes_as_text(self, i)) for i in range(len(self.counterfactuals))]
+        tables = [_as_table(changes_as_text(self, i)) for i in range(len(self.counterfactuals))]
         titled = [f"{heading}\n{table}".lstrip() for heading, table in zip(headings(self), tables, strict=True)]
         return "\n".join([printable(self.summary()), *titled, self._about_cost()])
 
@@ -418,18 +418,18 @@ class Explanation:
         return explanation_html(self)
 
     def plot(self, kind: Kind | None = None, *, dark: bool = False) -> Figure:
-        """A picture of the changes and of the cost against queries, or one of the kind that is named.
+        """A picture of the changes and of the cost against queries, or only the picture named by `kind`.
 
         Args:
-            kind: "changes", "trace" (cost against queries) or "numbers" (the model's, against queries).
-            dark: for a dark page.
+            kind: "changes", "trace" (cost against queries) or "numbers" (the model's numbers against queries).
+            dark: colors for a dark background.
         """
         from acex.show.plots import draw_explanation
 
         return draw_explanation(self, kind, dark=dark)
 
     def sentences(self, templates: Templates | None = None) -> list[str]:
-        """A sentence for each change, for letters; `acex.sentences.Templates` are for other words or languages."""
+        """A sentence for each change, for letters; `acex.sentences.Templates` change the wording or language."""
         from acex.show.sentences import ENGLISH, sentences
 
         return sentences(self, ENGLISH if templates is None else templates)
@@ -439,17 +439,17 @@ class Explanation:
 
         Args:
             profile: "report", with a certificate, or "notice", for the person concerned.
-            options: `redact` and `sign` as in `to_json`; of a notice `fields` and `template`; see `show.report.page`.
+            options: `redact`, `sign` as in `to_json`; a notice also takes `fields`, `template` (`show.report.page`).
         """
         from acex.show.report import page
 
         refuse_overwriting([path], [options.get("sign")])
         return saved(page(self, profile, **options), path)
 
-    # -- for machines --------------------------------------------------------------------------------------------
+    # -- JSON ----------------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """The explanation in plain values, as JSON holds them."""
+        """The explanation as JSON-compatible values."""
         document = {
             "format": FORMAT,
             "outcome": self.outcome,
@@ -493,7 +493,7 @@ class Explanation:
             "space": self.plan.space.to_dict(),
             "deviations": self.plan.scale.deviations.tolist(),
         }
-        # Through text: numbers of numpy, labels of other types and tuples become what JSON knows.
+        # A round trip through text turns NumPy numbers, tuples and other labels into JSON-compatible values.
         plain: dict[str, Any] = json.loads(json.dumps(document, allow_nan=False, default=as_json))
         return plain
 
@@ -509,8 +509,8 @@ class Explanation:
 
         Args:
             redact: features to leave out, with a salted hash of each in their place.
-            left_out: a file for what was left out, with the salts, for its owner to keep.
-            sign: a file with an Ed25519 private key (PEM) that signs it.
+            left_out: a file for the redacted columns and their salts, which the owner keeps.
+            sign: a file with the Ed25519 private key (PEM) to sign with.
         """
         refuse_overwriting([path, left_out], [sign])
         document, private = redacted(self.to_dict(), redact)
@@ -518,10 +518,10 @@ class Explanation:
 
     @classmethod
     def from_json(cls, source: str | Path) -> Explanation:
-        """The explanation from JSON text or from a file that `to_json` wrote.
+        """The explanation in a JSON text or a file that `to_json` wrote.
 
         Raises:
-            ValueError: it is something else; acex 0.1 and 0.2 wrote format 1, which is no longer read.
+            ValueError: it has another format, such as format 1, which acex 0.1 and 0.2 wrote.
         """
         text = str(source)
         if not text.lstrip().startswith("{"):
@@ -533,7 +533,7 @@ class Explanation:
 
 
 def asked_rows(explanation: Explanation) -> pd.DataFrame:
-    """The rows that were sent, in the form of the data."""
+    """The rows that were sent, in the format of the data."""
     return explanation._rows
 
 
@@ -551,13 +551,13 @@ def single(explanation: Explanation, i: int) -> Explanation:
 
 
 def n_redacted_changes(explanation: Explanation, i: int = 0) -> int:
-    """How many features that counterfactual number i changes are redacted."""
+    """How many of the features that counterfactual number i changes are redacted."""
     counts = explanation.settings.get("redacted_changes")
     return counts[i] if counts else 0
 
 
 def changes_counted(explanation: Explanation) -> str:
-    """How many features the best counterfactual changes, as in "2 of 9 features"; redacted ones count."""
+    """How many features the best counterfactual changes, as in "2 of 9 features"; includes redacted ones."""
     n_redacted = n_redacted_changes(explanation)
     n_features = len(explanation.plan.space) + len(explanation.settings.get("redacted", ()))
     counted = f"{len(explanation.changes) + n_redacted} of {n_features} features"
@@ -565,7 +565,7 @@ def changes_counted(explanation: Explanation) -> str:
 
 
 def headings(explanation: Explanation) -> list[str]:
-    """What stands above the table of each counterfactual; empty above the first one, unless it has a kind."""
+    """The heading of each counterfactual's table; empty for the first one, unless it has a kind."""
     out = []
     for i, (step, cost) in enumerate(zip(explanation._chosen, explanation.costs, strict=True)):
         number = [answer_text(step.label)] if isinstance(explanation.plan.target, Measured) else []
@@ -581,25 +581,25 @@ def headings(explanation: Explanation) -> list[str]:
 
 
 def is_reference_row(explanation: Explanation) -> bool:
-    """Is the best counterfactual a row of the data as it is, found there and not made by the search?"""
+    """Whether the best counterfactual is an unchanged row of the data rather than one made by the search."""
     chosen = explanation.ending.counterfactuals
     return bool(chosen and explanation.steps[chosen[0]].note.reference)
 
 
 def labels_as_text(explanation: Explanation) -> tuple[str, str]:
-    """The labels before and after, as people write them."""
+    """The labels before and after, as text for people."""
     return answer_texts(explanation.label_before, explanation.label_after)
 
 
 def labels_of(explanation: Explanation) -> list[Label]:
-    """The model's answer to each row that was sent, by its class name."""
+    """The model's answer to each row that was sent; its class name, if it has one."""
     return [explanation._called(step.label) for step in explanation.steps]
 
 
 def changes_as_text(explanation: Explanation, i: int = 0) -> list[tuple[str, str, str, str, str]]:
-    """For each change of counterfactual number i: feature, before, after, step and `needed`, as people write them.
+    """For each change of counterfactual number i: feature, before, after, step and `needed`, as text for people.
 
-    A category has no standard deviations, nor has a missing value: the step is "change".
+    Categories and missing values have no standard deviation: their step is "change".
     """
     out = []
     for name, before, after, step, needed in explanation.changes_of(i).itertuples(index=False):
@@ -610,8 +610,8 @@ def changes_as_text(explanation: Explanation, i: int = 0) -> list[tuple[str, str
     return out
 
 
-def _drawn(changes: Iterable[tuple[str, ...]]) -> str:
-    """Changes as a table for the terminal; long texts are folded, never cut."""
+def _as_table(changes: Iterable[tuple[str, ...]]) -> str:
+    """Changes as a table for the terminal; long texts are wrapped, never truncated."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -632,7 +632,7 @@ def _from_dict(data: Mapping[str, Any]) -> Explanation:
     space = Space.from_dict(data["space"])
     plan = Plan.from_record(data["settings"], data["factual"], space, data["deviations"])
     asked = [dict(zip(space.names, row, strict=True)) for row in data["asked"]]
-    affinities = dict(zip(data["positions"], data["affinities"], strict=False))  # empty where they were not recorded
+    affinities = dict(zip(data["positions"], data["affinities"], strict=False))  # empty if not recorded
     steps = steps_written(asked, data["queries"], affinities)
     ending = Ending.from_dict({**data, "counterfactuals": data["positions"], "remarks": ()})
     remarks = tuple(Remark.of(remark) for remark in data["remarks"])

@@ -1,4 +1,4 @@
-"""From options and a row to a plan and a session, for one model and one reference."""
+"""Turns options and a row into a plan and a session, for one model and one reference."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from acex.space.rules import as_rules
 from acex.space.space import Space, as_frame
 from acex.values import Label, Remark, fingerprint, is_missing, joined_words
 
-MOST_POOLS = 4  # kinds of explanations whose pool is kept
+MOST_POOLS = 4  # spaces whose pool is kept
 LIMITING = ("freeze", "ranges", "values", "directions", "rules", "max_changes")  # options that exclude candidates
-MOST_NAMED, OFF = 3, 2.0  # features named in a remark, and how many deviations they are off at least
+MOST_NAMED, OFF = 3, 2.0  # largest number of features in a remark, and their least number of deviations off
 CANNOT_RESUME = Remark(
     "cannot_resume",
     "A rule uses something whose content cannot be recorded, so a later run cannot tell whether it is still the same "
@@ -50,8 +50,8 @@ class Planner:
     """Plans and runs explanations of one model with one reference; a batch sends it to each worker once.
 
     Args:
-        share_answers: use the answers to other explanations of the same model.
-        remarks: what holds for all rows.
+        share_answers: whether to use answers from other explanations of the same model.
+        remarks: remarks that apply to all rows.
     """
 
     def __init__(
@@ -66,17 +66,17 @@ class Planner:
     ) -> None:
         self.model, self.reference, self.ledger, self.model_id = model, reference, ledger, model_id
         self.share_answers, self.remarks = share_answers, remarks
-        self.imported: list[Label] = []  # labels of answers from elsewhere
-        self.answered: list[Label] = []  # a label that the model gave an earlier row
+        self.imported: list[Label] = []  # labels of imported answers
+        self.answered: list[Label] = []  # the model's label of the latest factual, if any
         self._pools: dict[Space, Pool] = {}
 
     @property
     def space(self) -> Space:
-        """What each feature can hold."""
+        """The features and the values they can hold."""
         return self.reference.space
 
     def check(self, options: Options) -> tuple[Options, Space, tuple[Any, ...]]:
-        """The options by the model's own labels, the space of a row with them, and its rules.
+        """The options with the target in the model's own labels, the space of a row with these options, and its rules.
 
         Raises:
             ValueError, TypeError: an option is wrong for every row.
@@ -96,7 +96,7 @@ class Planner:
         return options, space, (*rules, *functions)
 
     def _check_target(self, target: Target) -> None:
-        """Raise when the model can never give what is wanted, or the outcomes are not labels of the model."""
+        """Raise if the model can never meet the target, or the outcomes are not labels of the model."""
         model, reference = self.model, self.reference
         if not isinstance(target, Measured):
             if model.no_labels is not None:
@@ -120,7 +120,7 @@ class Planner:
             reference.refuse_foreign_outcomes([target.label], all_words=False)
 
     def plan(self, x: Rows, options: Options) -> tuple[Plan, Problem]:
-        """The plan for a row, and the same as a search sees it.
+        """The plan for a row, and the problem that a search solves for it.
 
         Raises:
             ValueError: the row or one of the options is wrong.
@@ -158,22 +158,22 @@ class Planner:
         return plan, problem
 
     def _relaxed(self, x: Rows, options: Options, problem: Problem) -> dict[str, Problem]:
-        """The problem without each option that limits it, by the name of the option."""
+        """The problem without each option that excludes candidates, by the name of the option."""
         out = {} if problem.density is None else {"plausibility": replace(problem, density=None)}
         for name in LIMITING:
             if getattr(options, name) != getattr(Options(), name):
                 without = replace(options, **{name: getattr(Options(), name)})
                 _, space, rules = self.check(without)
-                # The codes of the space stay as they are: it has been widened by ranges and values.
+                # Keep the space, and so its codes: ranges and values have widened it.
                 space = problem.region.space if name in ("ranges", "values") else space.reaching(x)[0]
                 out[name] = self.reference.without_identifiers_of(space).problem(space, problem.factual, without, rules)
         return out
 
     def _preference(self, options: Options, space: Space) -> Preference | None:
-        """Which of a realistic and a short answer comes first; None where only one is looked for.
+        """Which of a realistic and a short answer comes first; None if only one is searched for.
 
-        Unless it is asked for, a short answer is not looked for where every feature is declared (as in comparisons with
-        published results), or the whole budget is for one search.
+        By default there is no short answer if every feature is declared (as in comparisons with published results), or
+        if the whole budget is for one search.
         """
         is_possible = self.reference.plausibility is not None and self.model.voting is None
         if options.prefer is not None:
@@ -185,7 +185,7 @@ class Planner:
         return "realistic" if is_possible and is_one_search and settles and space.inferred else None
 
     def _settings(self, options: Options, space: Space) -> dict[str, Any]:
-        """All options in plain values, those at their default included."""
+        """All options as JSON-compatible values, including those at their default."""
         plausibility, model = self.reference.plausibility, self.model
         return {
             "model_id": self.model_id,
@@ -199,14 +199,14 @@ class Planner:
             "scores": model.scores,
             "class_names": [[label, name] for label, name in model.class_names.items()] or None,
             "noise": model.noise,
-            "confirm": model.confirm if model.noise else 3,  # without noise it decides nothing
+            "confirm": model.confirm if model.noise else 3,  # without noise it has no effect
             "share_answers": self.share_answers,
         }
 
     def _deciding(self, options: Options, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The settings that decide which rows are sent, without those at their defaults.
 
-        A new option, or a new setting of a cost or a strategy, leaves the identity of earlier explanations as it is.
+        So a new option, or a new setting of a cost or a strategy, keeps the identity of earlier explanations.
         """
         defaults = {name: declared.default for name, declared in BY_NAME.items()} | Options().settings(self.space)
         defaults["plausibility"] = Plausibility(kind="joint").described
@@ -215,16 +215,16 @@ class Planner:
             for name, value in settings.items()
             if name not in defaults or (BY_NAME[name].decides and value != defaults[name])
         }
-        for name in ("budget", "outcomes", "n_reference", "class_names"):  # the reference has a fingerprint of its own
+        for name in ("budget", "outcomes", "n_reference", "class_names"):  # the reference has its own fingerprint
             changed.pop(name, None)
         cost, strategy = options.cost_or_default, options.strategy
         return changed | {"cost": _changed(cost, cost.described), "strategy": _changed(strategy, strategy.described)}
 
     def _fingerprint_of_functions(self, options: Options, problem: Problem) -> tuple[str | None, tuple[Remark, ...]]:
-        """What tells the functions among the rules from others, and a remark where that is not certain.
+        """A fingerprint of the functions among the rules, and a remark if it cannot be reproduced.
 
-        Their code, and, because that is not all there is to a function, what they say about known rows. A function
-        whose content cannot be recorded is like no other, not even like itself in a later run.
+        It covers their code and, since that does not determine their results, the known rows that they accept. If the
+        content of a function cannot be recorded, the fingerprint is unique: even the same function gets a new one.
         """
         functions = [rule for rule in options.rules if callable(rule)]
         if not functions:
@@ -237,7 +237,7 @@ class Planner:
         return identity, () if is_complete else (CANNOT_RESUME,)
 
     def session(self, x: Rows, options: Options) -> Session:
-        """The queries of the explanation of one row."""
+        """The session that explains one row."""
         plan, problem = self.plan(x, options)
         if self.answered and isinstance(plan.target, Labels):
             refuse_other_kind("target", plan.target.labels, self.answered[0])
@@ -255,7 +255,7 @@ class Planner:
         )
 
     def _learn(self, plan: Plan, before: Label) -> Hint | None:
-        """What the known outcomes say, once the factual's label is known; raises where labels do not go together."""
+        """The hint from known outcomes, given the factual's label; raises if it is inconsistent with other labels."""
         target = plan.target
         refuse_other_kind("the imported label", self.imported, before)
         if isinstance(target, Labels):
@@ -267,7 +267,7 @@ class Planner:
         return self.reference.without_identifiers_of(plan.space).hint(target, before)
 
     def _pool_of(self, space: Space) -> Pool:
-        """What the model was asked before, as points of this space; kept for the next explanation like this one."""
+        """The model's earlier answers as points of this space; kept for the next explanation with an equal space."""
         pool = self._pools.pop(space, None)
         if pool is None or pool.ledger is not self.ledger:
             pool = Pool(self.ledger, self.model_id, space, self.reference.without_identifiers_of(space).quantiles)
@@ -275,14 +275,14 @@ class Planner:
         return pool
 
     def box(self, budget: int, target: Target) -> BlackBox:
-        """The model with a budget, asked for what a target is about."""
+        """The model with a budget, queried for labels or for numbers, as the target needs."""
         numbers = isinstance(target, Measured) and target.label is None
         return BlackBox(self.model, self.ledger, budget, model_id=self.model_id, numbers=numbers)
 
     def failed(
         self, x: Rows, options: Options, error: str, so_far: Explanation | None = None, sent: int = 0
     ) -> Explanation:
-        """The explanation of a row that could not be explained, with the steps there were and what was sent for it."""
+        """The explanation of a row that could not be explained, with its steps so far and the number of rows sent."""
         options, space, _ = self.check(options)
         plan = Plan(
             factual={str(name): value for name, value in as_frame(x).iloc[0].items()},
@@ -295,11 +295,11 @@ class Planner:
         return replace(Explanation.of(plan, steps, Ending("failed", error=error)), n_queries=sent)
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_pools": {}}  # read again where it is needed
+        return vars(self) | {"_pools": {}}  # a worker reads them again if needed
 
 
 def unusual_row(problem: Problem) -> tuple[Remark, ...]:
-    """A remark where the factual itself is less usual than the filter requires, with what is unusual about it."""
+    """A remark if the factual itself is less plausible than the filter requires, with its most unusual features."""
     density = problem.density
     if not isinstance(density, Joint) or problem.least_score == density.settings.threshold:
         return ()
@@ -313,13 +313,13 @@ def unusual_row(problem: Problem) -> tuple[Remark, ...]:
 
 @cache
 def versions() -> dict[str, str]:
-    """The versions of what the numbers depend on, in addition to acex itself."""
+    """The versions of Python and of the packages that results depend on, other than acex."""
     packages = ("numpy", "scipy", "scikit-learn", "pandas")
     return {"python": platform.python_version(), **{name: version(name) for name in packages}}
 
 
 def _assumptions(space: Space, region: Region, lists: Mapping[Any, Any]) -> tuple[Remark, ...]:
-    """What limits this row: own values not allowed, rules that it breaks, columns with few values, relations."""
+    """Remarks on limits: the row's values not allowed, rules it breaks, columns with few values, relations."""
     out = []
     is_inside = (region.low <= region.factual) & (region.factual <= region.high)
     is_inside &= [j not in region.listed or x in region.allowed[j] for j, x in enumerate(region.factual)]
@@ -362,6 +362,6 @@ def _assumptions(space: Space, region: Region, lists: Mapping[Any, Any]) -> tupl
 
 
 def _changed(settings: Any, described: Mapping[str, Any]) -> dict[str, Any]:
-    """What a dataclass says about itself, without the fields at their defaults."""
+    """A dataclass's description of itself, without the fields at their defaults."""
     defaults = {field.name: field.default for field in fields(settings)}
     return {name: value for name, value in described.items() if name not in defaults or value != defaults[name]}

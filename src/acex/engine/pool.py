@@ -1,7 +1,7 @@
-"""What a model was asked before, as points: evidence for later explanations of the same model.
+"""Earlier answers of a model, as points: evidence for later explanations of the same model.
 
-Each answer is read and decoded once in a process, and only the newest are kept, so an explanation takes no longer, and
-needs no more memory, when the ledger has millions of them.
+A process reads and decodes each answer once and keeps only the newest, so neither time nor memory grows with a ledger
+of millions of answers.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from acex.space.scale import Quantiles
 from acex.space.space import Space, each_that_fits
 from acex.values import Label
 
-MOST_KNOWN = 150  # answers from elsewhere that a search takes into account, the nearest
-NEWEST = 5000  # of all answers are looked at for them
-ENOUGH = 200  # so many answers, of both kinds, say more about the model than the distance to the factual does
-REFRESH_SHARE, MOST_NEW = 0.2, 500  # a hint is computed again after this share of further answers, or this many
+MOST_KNOWN = 150  # largest number of answers from elsewhere that a search uses: the nearest ones
+NEWEST = 5000  # number of latest answers that evidence comes from
+ENOUGH = 200  # with this many answers a hint predicts hits better than the distance to the factual does
+REFRESH_SHARE, MOST_NEW = 0.2, 500  # a hint is recomputed after this share of new answers, or after this many
 
-IsHit = Callable[[Answer], tuple[bool, float | None] | None]  # None: the answer does not tell
+IsHit = Callable[[Answer], tuple[bool, float | None] | None]  # None: the answer cannot be judged
 
 
 @dataclass(frozen=True, eq=False)
 class _Newest:
-    """Answers with numbers above `first`, up to `last`, in order; those that are no points are left out."""
+    """Answers numbered `first` + 1 to `last`, in order, without those whose row does not fit the space."""
 
     first: int
     last: int
@@ -48,11 +48,11 @@ class _Newest:
 
     @cached_property
     def corrected(self) -> bool:
-        """Does a row occur more than once?"""
+        """Whether any row occurs more than once."""
         return len(set(self.keys)) < len(self.keys)
 
     def part(self, seen: int) -> IntArray:
-        """The places of the newest answers up to number `seen`; of a corrected row only its newest answer then."""
+        """Positions of the newest answers up to number `seen`; of a corrected row, only its newest one by then."""
         start, stop = np.searchsorted(self.numbers, [seen - NEWEST, seen], side="right")
         places = range(int(start), int(stop))
         return np.array(sorted({self.keys[i]: i for i in places}.values()) if self.corrected else places, dtype=int)
@@ -65,7 +65,7 @@ class _Nearest(NamedTuple):
     answers: tuple[Answer, ...]
 
     def known(self, is_hit: IsHit) -> Known | None:
-        """The same for a search, with which of them would be hits; None without any."""
+        """These answers for a search, with which of them are hits; None if none can be judged."""
         judged = {i: hit for i, answer in enumerate(self.answers) if (hit := is_hit(answer)) is not None}
         if not judged:
             return None
@@ -84,11 +84,11 @@ class Pool:
         self._turn = RLock()  # a worker may have several threads
 
     def nearest(self, home: FloatArray, seen: int, asked: Collection[bytes], own: Collection[int]) -> _Nearest:
-        """The answers nearest to `home`, (1, D), of those up to number `seen` that are not the search's own.
+        """The answers nearest to `home`, (1, D), among those up to number `seen` that are not the search's own.
 
         Args:
-            asked: keys of the points that the search has asked itself.
-            own: the numbers of their answers, which need not be read.
+            asked: keys of the points that the search itself has asked.
+            own: numbers of the answers to these, which need not be read.
         """
         newest = self._up_to(seen, own)
         part = newest.part(seen)
@@ -98,9 +98,9 @@ class Pool:
         return _Nearest(newest.X[others], tuple(newest.answers[i] for i in others))
 
     def hint(self, seen: int, wanted: Hashable, is_hit: IsHit) -> Hint | None:
-        """P(hit) of points as the answers up to about number `seen` suggest; None when they are too few.
+        """A hint learned from the answers up to about number `seen` (see `hint_cutoff`); None if they are too few.
 
-        `wanted` stands for what `is_hit` takes for a hit: one hint serves all who want the same.
+        `wanted` identifies what `is_hit` counts as a hit: searches with an equal value share the hint.
         """
         seen = hint_cutoff(seen)
         with self._turn:
@@ -109,14 +109,14 @@ class Pool:
                 part = newest.part(seen)
                 judged = [is_hit(newest.answers[i]) for i in part]
                 X = newest.X[part][[i for i, hit in enumerate(judged) if hit is not None]]
-                X = np.where(self.quantiles.scale.deviations > 0, X, X[:1])  # nothing is learnt from what never varies
+                X = np.where(self.quantiles.scale.deviations > 0, X, X[:1])  # learn nothing from constant features
                 hits = np.array([hit[0] for hit in judged if hit is not None], dtype=bool)
                 hint = outcome_model(self.space, X, hits, LEAF_LEARNT) if len(hits) >= ENOUGH else None
                 self._hints = {k: v for k, v in self._hints.items() if k[0] == seen} | {(seen, wanted): hint}
             return self._hints[seen, wanted]
 
     def _up_to(self, seen: int, own: Collection[int] = ()) -> _Newest:
-        """The newest answers up to this number, and perhaps others; those at the end that are `own` may be missing."""
+        """The newest answers up to this number, and possibly others; the latest may be missing if all are `own`."""
         with self._turn:
             kept = self._newest
             first = max(seen - NEWEST, 0)
@@ -151,23 +151,23 @@ class Pool:
 
 
 class PoolEvidence:
-    """What one search learns from the pool as it goes on: the answers nearest to its factual, and a hint at its start.
+    """The evidence of one search from the pool: a hint at its start, then the answers nearest to its factual.
 
     Args:
         home: the factual in quantile coordinates, (1, D).
-        target: what is wanted, which decides what is a hit.
+        target: decides which answers are hits.
     """
 
     def __init__(self, pool: Pool, home: FloatArray, target: Target) -> None:
         self._pool, self._home, self._target = pool, home, target
         self._nearest: tuple[Answer, ...] = ()
         self._has_begun = False
-        self.own: set[int] = set()  # the numbers of the answers to the search's own questions
+        self.own: set[int] = set()  # numbers of the answers to the search's own queries
 
     def added_to(self, search: Search, begun: int, seen: int, is_hit: IsHit, before: Label) -> Search:
-        """The search with a hint from the answers up to number `begun`, and the nearest of those up to `seen`.
+        """The search with a hint from the answers up to number `begun`, and the nearest answers up to `seen`.
 
-        A hint is only taken at the beginning, and where known outcomes give none.
+        The hint is added only at the start, and only if known outcomes give none.
         """
         if not self._has_begun and search.problem.hint is None and search.strategy.uses_hints:
             hint = self._pool.hint(begun, self._target.same_hits(before), is_hit)
@@ -182,7 +182,7 @@ class PoolEvidence:
 
 
 def hint_cutoff(seen: int) -> int:
-    """The number of the newest answer that a hint uses: at most `seen`, and the same for many values of `seen`."""
+    """The number of the newest answer that a hint uses: at most `seen`, and equal for many values of `seen`."""
     number = ENOUGH
     while (further := number + int(min(REFRESH_SHARE * number, MOST_NEW))) <= seen:
         number = further

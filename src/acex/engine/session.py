@@ -37,7 +37,7 @@ from acex.space.space import Space
 from acex.values import Label, Remark, counted, joined_words
 
 MOST_FACTUAL = 3  # largest number of votes on the factual, as a multiple of `confirm`
-ENDINGS: dict[str, tuple[Outcome, StoppedBy]] = {  # by the stop reason of the search; by default ("unlikely", "settled")
+ENDINGS: dict[str, tuple[Outcome, StoppedBy]] = {  # by the stop reason of the search; others: "unlikely", "settled"
     "exhausted": ("exhausted", "exhausted"),
     "budget": ("budget_spent", "budget"),
 }
@@ -278,14 +278,14 @@ class Session:
         """Further results of questions that already have one, with their keys; they cost nothing."""
         if not self._further:
             return [], []
-        is_start = self.steps[-1].purpose == "factual"  # once the search has begun, results for the factual are too late
+        is_start = self.steps[-1].purpose == "factual"  # once the search has begun, those of the factual are too late
         known = self.box.ledger.known(self.box.model_id, list(self._further))
         keys = [key for key in known if is_start or self._further[key].purpose != "factual"]
         votes = [replace(self._further[key], round=self.steps[-1].note.round) for key in keys]
         return votes if is_start else [replace(query, purpose="vote") for query in votes], keys
 
     def _recorded_round(self) -> tuple[list[Query], list[str]]:
-        """The round that an earlier run asked at this position; empty if there is none, or a row does not fit the space.
+        """The round that an earlier run asked at this position; empty if there is none or a row does not fit.
 
         It is read from the ledger, since another machine might compute slightly different points.
         """
