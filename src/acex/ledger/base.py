@@ -1,33 +1,33 @@
-"""The contract of a ledger: what every implementation promises, and the values that go in and come out.
+"""The interface of a ledger: what every implementation guarantees, and the values that go in and come out.
 
-A ledger records every answer of every model, so that no row is paid for twice. A row goes through three states:
+A ledger records every answer of every model, so that no row is paid for twice. A row passes through three states:
 
-*claimed*   `claim` decides, for all who want the row, who sends it. It happens before anything is sent, together with
-            the check of every budget, in one transaction.
-*in flight* The row was claimed and has no answer yet. Others who want it wait for the answer.
-*answered*  `record` has stored the answer. It is on the disk before anything else happens with it.
+*claimed*   `claim` decides which of all threads and processes sends the row. It checks every budget in the same
+            transaction, which is committed before anything is sent.
+*in flight* The row is claimed and has no answer yet. Others that need it wait for the answer.
+*answered*  `record` has stored the answer, durably before anything else uses it.
 
     claims = ledger.claim(model, questions)
     mine = [claim.row for claim in claims if claim.state == "mine"]
     with ledger.holding(model, mine):             # renews the lease while the model works
-        ledger.record(model, mine, send(mine))    # before waiting for others, who may be waiting for this process
+        ledger.record(model, mine, send(mine))    # before waiting for others, which may be waiting for this process
     ledger.wait(model, rows)                      # then claim again: each row is answered, or may be claimed
 
-When sending fails, `release` the rows that certainly cost nothing and `abandon` the others, so that no one waits.
+If sending fails, `release` the rows that certainly cost nothing and `abandon` the others, so that no one waits.
 
-A claim ends without an answer in three ways. Its owner has died: an operating-system lock shows it, and the row is free
-at once. Its lease has run out: the owner lives but has not renewed the claim. Or the thread that claimed the row claims
-again: it is not sending, so it never waits for itself. A row that is claimed again counts as sent again, since the
-model may have charged for it; `attempts` counts this.
+A claim ends without an answer in three ways. Its owner has died: an operating-system lock shows this, and the row can
+be claimed at once. Its lease has expired: the owner is alive but has not renewed the claim. Or the thread that claimed
+the row claims again: then it is not sending, so a thread never waits for itself. A row that is claimed again counts as
+sent again, since the model may have charged for it; `attempts` counts this.
 
-Answers of a model are numbered 1, 2, 3, ... in the order of recording; a purge leaves gaps. They are append-only:
-`correct` adds a new answer to a row and leaves the old one. Answer n is visible only when all earlier ones are. Each
-question of an explanation stores the newest number it could see (`seen`), so replaying the ledger shows the same
-answers again.
+The answers of a model are numbered 1, 2, 3, ... in the order of recording; a purge leaves gaps. They are append-only:
+`correct` adds another answer to a row and keeps the old one. Answer n becomes visible only after all earlier ones. Each
+question of an explanation stores the number of the newest answer it could see (`seen`), so a replay from the ledger
+uses the same answers.
 
 The key of a model is its name, or name@version (`model_key`). The key of a row is its canonical text (`row_keys`).
 
-`MemoryLedger` is a dict for one process; it keeps no explanations. `Ledger` is an SQLite file or a PostgreSQL database.
+`MemoryLedger` is a dict for one process and keeps no explanations. `Ledger` is an SQLite file or a PostgreSQL database.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ from acex.ledger.row_keys import PlainLabel, Scores, now_text, plain_label
 from acex.values import check_count, check_positive, counted, did_you_mean, listed, spelling
 
 State: TypeAlias = Literal["mine", "answered", "in_flight"]
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.002, 0.25  # seconds between two looks for an answer of someone else
-CHUNK = 10_000  # rows that are imported in one transaction
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.002, 0.25  # seconds between two checks for another's answer
+CHUNK = 10_000  # number of rows imported in one transaction
 LARGEST = 2**63 - 1  # the largest integer that a database stores
 
 
@@ -68,12 +68,12 @@ class Question:
 
     Args:
         row: its canonical text.
-        purpose: a word for people.
-        position: its place among the questions of an explanation, from 0; required with an explanation.
-        seen: the number of the newest answer that could influence this question. If the row was corrected since, the
+        purpose: why it is asked, in a word.
+        position: its position among the questions of its explanation, from 0; required with an explanation.
+        seen: the number of the newest answer that could influence this question. If the row was corrected later, the
             claim returns the answer that was visible then. None: the newest answer.
-        note: what else to store, such as the cost of the row; anything JSON can hold.
-        paid: how often it was paid for before, by an explanation that this one continues.
+        note: what else to store, such as the cost of the row; any JSON-compatible value.
+        paid: how often an explanation that this one continues has already paid for it.
     """
 
     row: str
@@ -92,28 +92,28 @@ class Entry(NamedTuple):
     labels: Sequence[PlainLabel]
     scores: Sequence[Scores | None] | None
     recorded_by: str
-    used: str | None = None  # money, a decimal; None: all that was reserved
+    used: str | None = None  # price paid, a decimal; None: all that was reserved
 
 
 class Claim(NamedTuple):
-    """The result of `claim` for one row: "mine" must be sent now, "in_flight" is being asked by someone else."""
+    """The result of `claim` for one row: "mine" must be sent by the caller, "in_flight" is sent by someone else."""
 
     row: str
     state: State
     answer: Answer | None
-    attempts: int  # how often the row was sent, or may have been, this time included
+    attempts: int  # how often the row was sent, or may have been, including this claim
     held_by: str | None
 
 
 class Ask(NamedTuple):
-    """A recorded question of an explanation; `answer` is None while there is none."""
+    """A recorded question of an explanation; `answer` is None until there is one."""
 
     position: int
     row: str
     purpose: str
     seen: int
     note: Any
-    paid: int  # how often this explanation paid for it; 0: the answer was known
+    paid: int  # how often this explanation paid for it; 0 if the answer was known
     answer: Answer | None
     answered_at: str | None  # ISO 8601 in UTC
 
@@ -123,17 +123,17 @@ class Record(NamedTuple):
 
     model: str
     settings: dict[str, Any]
-    space: dict[str, Any] | None  # None if acex 0.1 began the explanation
+    space: dict[str, Any] | None  # None if acex 0.1 recorded the explanation
     started_at: str
     finished_at: str | None
-    outcome: str | None  # None while it runs
+    outcome: str | None  # None until it has ended
     result: dict[str, Any] | None
-    seen_at_end: int | None  # the newest answer when it ended
-    names: tuple[str, ...]  # what the explained row is called, such as the number of an applicant
+    seen_at_end: int | None  # the number of the newest answer when it ended
+    names: tuple[str, ...]  # names of the explained row, such as an applicant number
 
 
 class Asked(NamedTuple):
-    """A row that was found by its key; `answer` is None while there is none."""
+    """A row found by its key; `answer` is None until there is one."""
 
     model: str
     row: str
@@ -142,10 +142,10 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True)
 class Account:
-    """What a ledger knows about a model: its rows, budgets and what was charged.
+    """A model in a ledger: its name, budgets and what was charged.
 
-    `row_budget` and `money_budget` limit the lifetime of the model; None: no limit. `n_charged` counts rows that were
-    sent, or may have been. `money_used` is what was spent plus what is reserved for rows in flight.
+    `row_budget` and `money_budget` apply to the lifetime of the model; None means no limit. `n_charged` is the number
+    of rows that were sent, or may have been. `money_used` is what was spent plus what is reserved for rows in flight.
     """
 
     id: str
@@ -166,7 +166,7 @@ class Account:
         return math.inf if self.row_budget is None else max(self.row_budget - self.n_charged, 0)
 
     def affordable(self, price: float | None) -> float:
-        """How many rows the budgets still allow at this price; money counts only where there is a price."""
+        """How many rows the budgets still allow at this price; without a price, the money budget is ignored."""
         if self.money_budget is None or not price:
             return self.remaining
         return min(self.remaining, max(rows_for(float(self.money_budget - self.money_used), price), 0))
@@ -196,15 +196,15 @@ class Account:
 
 @dataclass
 class RowState:
-    """What a ledger knows about a row of a model."""
+    """A row of a model in a ledger: its answers and its claim."""
 
     answers: list[Answer] = field(default_factory=list)  # in order
     attempts: int = 0  # how often it was sent, or may have been; 0: imported or released
     claimed_by: str | None = None
     claimed_at: str | None = None
-    lease_ends: float | None = None  # on the ledger's clock; None: no lease
+    lease_ends: float | None = None  # seconds on the ledger's clock; None: no lease
     reserved: Decimal = Decimal(0)  # money, until the answer is recorded
-    explanation_id: str | None = None  # on whose behalf it was last claimed
+    explanation_id: str | None = None  # the explanation that last claimed it
     purpose: str = "asked"
 
 
@@ -212,7 +212,7 @@ class OpenModel(ABC):
     """A model in a transaction: its account and rows. Changes are stored when the transaction ends."""
 
     account: Account
-    rows: dict[str, RowState]  # by canonical text: at least those that the transaction was opened for, if known
+    rows: dict[str, RowState]  # by canonical text; at least those passed to `_open` that the ledger has
 
     @property
     @abstractmethod
@@ -227,13 +227,13 @@ class OpenModel(ABC):
     def contradict(self, row: str, label: PlainLabel, recorded_by: str) -> None:
         """Store a label that differs from the recorded one."""
 
-    # Explanations are not stored in memory.
+    # In memory the next two do nothing: explanations are not stored.
 
     def store_questions(self, questions: Sequence[Question], explanation: str, mine: set[str]) -> None:  # noqa: B027
-        """Store the questions of an explanation; each row that is mine is paid for once."""
+        """Store the questions of an explanation, which pays once for each row in `mine`."""
 
     def unpay(self, row: str) -> None:  # noqa: B027
-        """Take back that an explanation has paid for this row."""
+        """Undo one payment of the explanation that claimed this row."""
 
 
 def model_key(name: str, version: str | None = None) -> str:
@@ -243,12 +243,12 @@ def model_key(name: str, version: str | None = None) -> str:
 
 def rows_for(money: float, price: float) -> int:
     """How many rows an amount of money pays for."""
-    # Decimals as people write them: 0.3 buys three rows at 0.1, which is false for binary fractions.
+    # Decimal: 0.3 pays for three rows at 0.1, but 0.3 / 0.1 < 3 in floating point.
     return int(Decimal(str(money)) / Decimal(str(price)))
 
 
 def answer_seen(answers: Sequence[Answer], seen: int | None) -> Answer | None:
-    """The answer, of those to one row in order, that a question saw: the newest up to `seen`, or the first after it."""
+    """The answer to a row that a question saw: the newest with number `seen` or lower, or else the first of all."""
     if not answers:
         return None
     before = answers if seen is None else [answer for answer in answers if answer.sequence <= seen]
@@ -256,17 +256,17 @@ def answer_seen(answers: Sequence[Answer], seen: int | None) -> Answer | None:
 
 
 def is_other_thread(claimed_by: str) -> bool:
-    """Does another thread of this process, whose id is the last word, still live? One that claims is not asking."""
+    """Whether the thread of a claim (its last word) is alive and not the current one, which is not sending."""
     others = (thread.ident for thread in threading.enumerate() if thread is not threading.current_thread())
     return claimed_by.split()[-1] in map(str, others)
 
 
 class BaseLedger(ABC):
-    """Every answer of every model, with claims and budgets. The module's docstring defines the terms."""
+    """Every answer of every model, with claims and budgets. The module docstring defines the terms."""
 
-    is_memory: bool  # does this ledger end with the process? Then it keeps no explanations.
+    is_memory: bool  # whether the ledger lives in this process only and keeps no explanations
     path: Path | None = None  # the SQLite file, if it is one
-    lease: float = 0.0  # for how many seconds a claim lasts that is not renewed
+    lease: float = 0.0  # seconds until a claim that is not renewed expires
 
     def __enter__(self) -> Self:
         return self
@@ -276,7 +276,7 @@ class BaseLedger(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Close files and connections. Every other call has stored its result when it returns."""
+        """Close files and connections. Nothing is lost without it: every other call has stored its result."""
 
     # -- storage -------------------------------------------------------------------------------------------------
 
@@ -284,27 +284,27 @@ class BaseLedger(ABC):
     def _open(
         self, model: str, rows: Sequence[str] | None = (), *, writes: bool = True
     ) -> AbstractContextManager[OpenModel]:
-        """A transaction on a model with these rows; None: with all that are claimed."""
+        """A transaction on a model, with the state of these rows loaded; None loads all claimed rows."""
 
     @abstractmethod
     def _me(self) -> str:
-        """Who claims here: this thread of this process."""
+        """An identifier of this thread of this process, the owner of its claims."""
 
     @abstractmethod
     def _is_alive(self, claimed_by: str) -> bool:
-        """Is the claimant alive, and another thread than this one?"""
+        """Whether the owner of a claim is alive and is not this thread."""
 
     # -- models and budgets --------------------------------------------------------------------------------------
 
     def account(self, model: str) -> Account:
-        """What is known about a model; an empty account for an unknown one."""
+        """The account of a model; an empty one if the model is unknown."""
         with self._open(model, writes=False) as found:
             return found.account
 
     def register(
         self, name: str, *, version: str | None = None, description: str = "", features: Sequence[str] | None = None
     ) -> str:
-        """The key of a model (`model_key`), with what its rows hold.
+        """Store a model with the features of its rows, and return its key (`model_key`).
 
         Raises:
             ValueError: the model is known with other features.
@@ -313,7 +313,7 @@ class BaseLedger(ABC):
         wanted = None if features is None else tuple(map(str, features))
         with self._open(key) as found:
             known = found.account
-            if None not in (known.features, wanted) and known.features != wanted:  # equal rows would not mean the same
+            if None not in (known.features, wanted) and known.features != wanted:  # equal rows would differ in meaning
                 raise ValueError(
                     f"Model {key!r} has the features {list(known.features or ())}, not {list(wanted or ())}. Use the "
                     f"same columns in the same order, or another name or version of the model."
@@ -330,10 +330,10 @@ class BaseLedger(ABC):
     def budget(
         self, model: str, *, rows: int | None = None, money: float | None = None, price_per_row: float | None = None
     ) -> None:
-        """Limit what may be sent to a model over its lifetime, by everyone together: in rows or in money.
+        """Limit what all users together may send to a model over its lifetime, in rows or in money.
 
-        What was sent before counts. The last call applies. With a price per row, money is converted to rows. Without
-        one, claims must name the most that a row may cost.
+        Rows already sent count. A later limit in the same unit replaces an earlier one. With a price per row, money is
+        converted to rows; without one, claims must pass the highest price of a row.
         """
         check_positive("price_per_row", price_per_row, optional=True)
         if (rows is None) == (money is None):
@@ -355,12 +355,12 @@ class BaseLedger(ABC):
             found.account = replace(found.account, row_budget=limit, price_per_row=price)
 
     def charge(self, model: str, rows: int, price: Decimal | None = None) -> None:
-        """Count rows that are about to be sent again, as an audit does; a negative number gives them back.
+        """Charge rows that are about to be sent again, as an audit does; a negative number refunds them.
 
-        `price` is the most that one row may cost.
+        `price` is the highest price of one row.
 
         Raises:
-            BudgetSpent: they are more than the budget allows; nothing was counted.
+            BudgetSpent: a budget does not allow it; nothing was charged.
         """
         with self._open(model) as found:
             found.account = found.account.charged(rows, price)
@@ -377,12 +377,12 @@ class BaseLedger(ABC):
         price: Decimal | None = None,
         holder: str | None = None,
     ) -> list[Claim]:
-        """Who has to ask each question, decided at once for all of them.
+        """Decide, for all questions in one transaction, which rows the caller must send ("mine" in `Claim.state`).
 
         Args:
-            explanation: on whose behalf; its questions are recorded in the same transaction.
-            most: how many rows may become mine, at most.
-            price: the most that one row may cost; it is reserved until `record` says what was used.
+            explanation: the explanation that asks; its questions are recorded in the same transaction.
+            most: how many rows may become mine.
+            price: the highest price of one row; it is reserved until `record` gets the price paid.
             holder: who will answer if it is not this process, such as a laboratory. Such a claim has no lease: it
                 lasts until it is answered or abandoned.
 
@@ -398,7 +398,7 @@ class BaseLedger(ABC):
             known = {row: found.rows[row] for row in rows if row in found.rows}
             in_flight = self._in_flight(found, known)
             mine: dict[str, Question] = {}
-            states: list[State] = []  # a row that occurs twice is mine once
+            states: list[State] = []  # if a row occurs twice, only the first is mine
             for question in questions:
                 row, is_new = question.row, question.row not in mine and question.row not in in_flight
                 is_answered = row in known and bool(known[row].answers)
@@ -427,19 +427,19 @@ class BaseLedger(ABC):
         return claims
 
     def _before_claim(self) -> None:  # noqa: B027
-        """Store answers of this process that could not be stored before."""
+        """Retry storing answers of this process that could not be stored before."""
 
     def _check_questions(  # noqa: B027
         self, found: OpenModel, questions: Sequence[Question], explanation: str | None
     ) -> None:
-        """Refuse questions that do not fit their explanation, and look for answers that were left elsewhere."""
+        """Raise if questions do not fit their explanation, and add answers left in journals of other processes."""
 
     def _claimant(self) -> str:
-        """Who claims here, from now on visible to others as alive."""
+        """The owner of new claims, as `_me`; from now on other processes can see that it is alive."""
         return self._me()
 
     def _in_flight(self, found: OpenModel, rows: Mapping[str, RowState]) -> set[str]:
-        """The rows whose answer is still to be expected from the one who claimed them."""
+        """The rows without an answer whose claim is still valid."""
         is_alive: dict[str, bool] = {}
         out = set()
         for row, state in rows.items():
@@ -454,7 +454,7 @@ class BaseLedger(ABC):
 
     @abstractmethod
     def holding(self, model: str, rows: Sequence[str]) -> AbstractContextManager[None]:
-        """Renew my claims of these rows for as long as the block runs."""
+        """A context that renews this thread's claims of these rows until it exits."""
 
     def record(
         self,
@@ -465,16 +465,16 @@ class BaseLedger(ABC):
         scores: Sequence[Scores | None] | None = None,
         used: Decimal | None = None,
     ) -> list[Answer]:
-        """The answers that are valid now, one per row.
+        """Store labels, and return the valid answer to each row.
 
         The first answer to a row is valid, no matter who records it. A different one is kept as a contradiction.
 
         Args:
-            used: what these rows have cost together; None: all that was reserved for them.
+            used: the price paid for all these rows together; None: all that was reserved for them.
 
         Raises:
-            LedgerFailed: they could not be stored now; the error's `answers` holds them. This process stores them
-                before it claims anything else, or the ledger does when it is next opened.
+            LedgerFailed: the labels could not be stored; the error's `answers` holds them. This process retries before
+                it claims anything else; otherwise they are stored when the ledger is next opened.
             TypeError: a label is not text, a finite number or a truth value.
         """
         if not len(rows) == len(labels) == len(rows if scores is None else scores):
@@ -483,13 +483,13 @@ class BaseLedger(ABC):
         return self._store(Entry(model, rows, plain, scores, self._me(), None if used is None else str(used)))
 
     def _store(self, entry: Entry) -> list[Answer]:
-        """The answers that are valid now, one per row."""
+        """Store the answers of an entry, and return the valid answer to each of its rows."""
         with self._open(entry.model, entry.rows) as found:
             self._add(found, entry)
             return [found.rows[row].answers[-1] for row in entry.rows]
 
     def _add(self, found: OpenModel, entry: Entry, purpose: str = "asked") -> int:
-        """How many of these answers were new; adding the same ones again changes nothing."""
+        """Add the answers of an entry, and return how many were new; adding them twice changes nothing."""
         new: dict[str, Answer] = {}
         reserved, last = Decimal(0), found.account.last_sequence
         for row, label, given in zip(entry.rows, entry.labels, entry.scores or [None] * len(entry.rows), strict=True):
@@ -509,7 +509,7 @@ class BaseLedger(ABC):
         return len(new)
 
     def release(self, model: str, rows: Sequence[str]) -> int:
-        """How many of my claims were given back, for requests that certainly cost nothing; budgets have them again."""
+        """Undo this thread's claims for requests that certainly cost nothing, refund them, and return their number."""
         with self._open(model, rows) as found:
             known = {row: found.rows[row] for row in rows if row in found.rows}
             own = {row: state for row, state in known.items() if not state.answers and state.claimed_by == self._me()}
@@ -521,10 +521,10 @@ class BaseLedger(ABC):
             return len(own)
 
     def abandon(self, model: str, rows: Sequence[str] | None = None, *, used: Decimal | None = None) -> int:
-        """How many claims were ended without an answer: whoever needs such a row next sends it again.
+        """End claims without an answer, by default all of the model, and return their number.
 
-        For requests that failed after they may have been charged. They stay counted, and a late answer is recorded.
-        All claims of the model by default. `used` is what the rows have cost together; None: all that was reserved.
+        For requests that failed but may have been charged: the charge stays, a late answer is still recorded, and the
+        next to need such a row sends it again. `used` is the price paid for all rows; None: all that was reserved.
         """
         with self._open(model, rows) as found:
             known = [found.rows[row] for row in (found.rows if rows is None else rows) if row in found.rows]
@@ -538,15 +538,15 @@ class BaseLedger(ABC):
             return len(claimed)
 
     def in_flight(self, model: str, rows: Sequence[str]) -> dict[str, bool]:
-        """The rows that someone else is asking, each with whether its claim has a lease."""
+        """The rows in flight elsewhere, each with whether its claim has a lease."""
         with self._open(model, rows, writes=False) as found:
             waiting = self._in_flight(found, {row: found.rows[row] for row in rows if row in found.rows})
             return {row: found.rows[row].lease_ends is not None for row in waiting}
 
     def wait(self, model: str, rows: Sequence[str]) -> bool:
-        """True as soon as none of the rows is in flight: each is answered, or may be claimed.
+        """Wait until none of the rows is in flight: each is answered, or may be claimed. Then return True.
 
-        Waits for as long as claims are renewed. False after one lease if a claim has no lease.
+        Waits for as long as claims are renewed. If a claim has no lease, returns False after the time of one lease.
         """
         ends, pause = time.monotonic() + (0 if self.is_memory else self.lease), SHORTEST_PAUSE
         while waiting := self.in_flight(model, rows):
@@ -570,26 +570,26 @@ class BaseLedger(ABC):
         """Answers in the order of recording; a corrected row occurs more than once.
 
         Args:
-            after: only those with a higher number.
-            up_to: only those with this number or a lower one: what an earlier question could see.
-            newest: at most this many, the latest; the time does not grow with the ledger.
+            after: only answers with a higher number.
+            up_to: only answers with this number or a lower one, which are those that an earlier question could see.
+            newest: only the latest, at most this many; the time does not grow with the ledger.
         """
 
     def import_answers(
         self, model: str, rows: Sequence[str], labels: Sequence[Any], *, new_labels: bool = False
     ) -> int:
-        """How many rows were new, of answers that the model gave elsewhere. They cost nothing.
+        """Store answers that the model gave elsewhere, at no cost, and return how many rows were new.
 
         Args:
-            new_labels: also accept other spellings, and labels not given so far, once the model has given two.
+            new_labels: accept other spellings of known labels, and unknown labels after the model has given two.
 
         Raises:
-            ValueError: there are such labels. Nothing was imported.
+            ValueError: there are such labels and `new_labels` is False. Nothing was imported.
         """
         plain = [plain_label(label) for label in labels]
         if not new_labels:
             known = self._labels(model)
-            measures = any(isinstance(label, float) and label % 1 for label in known)  # then any number may come
+            measures = any(isinstance(label, float) and label % 1 for label in known)  # then any number is plausible
             by_spelling = {(type(label), spelling(label)): label for label in (*plain, *known)}
             for label in dict.fromkeys(plain):
                 other = by_spelling[type(label), spelling(label)]
@@ -610,10 +610,10 @@ class BaseLedger(ABC):
 
     @abstractmethod
     def _labels(self, model: str) -> Sequence[PlainLabel]:
-        """The labels that the model has given, each once."""
+        """The distinct labels that the model has given."""
 
     def correct(self, model: str, row: str, label: Any, *, scores: Scores | None = None) -> Answer:
-        """A new answer to a row that has one. Questions that saw the old answer see it again when replayed.
+        """Add a new answer to a row that has one. Replayed questions that saw the old answer still see it.
 
         Raises:
             ValueError: the row has no answer.
@@ -630,7 +630,7 @@ class BaseLedger(ABC):
     def contradicted(self, model: str) -> set[str]:
         """The rows to which the model later gave another label than the recorded one."""
 
-    # -- explanations (not in memory) ----------------------------------------------------------------------------
+    # -- explanations (a ledger in memory has none) --------------------------------------------------------------
 
     def begin(
         self,
@@ -642,11 +642,11 @@ class BaseLedger(ABC):
         space: Mapping[str, Any] | None = None,
         names: Iterable[str] = (),
     ) -> list[Ask]:
-        """What this explanation has asked so far; empty if it is new. See `asks`.
+        """Record an explanation if it is new, and return what it has asked so far, as `asks` does.
 
         Args:
-            space: what the rows hold, in plain values; stored once for all explanations that share it.
-            names: what the explained row is called, such as the number of an applicant; known names stay.
+            space: a description of the features, in plain values; stored once for all explanations that share it.
+            names: names of the explained row, such as an applicant number; they are added to known ones.
         """
         raise NotImplementedError
 
@@ -659,19 +659,19 @@ class BaseLedger(ABC):
         raise NotImplementedError
 
     def asks(self, explanation: str) -> list[Ask]:
-        """The questions of an explanation in order, with the answers there are."""
+        """The questions of an explanation in order, with their answers if there are any."""
         raise NotImplementedError
 
     def paid(self, explanation: str) -> int:
-        """How many rows were sent for an explanation, by all runs of it."""
+        """How many rows all runs of an explanation have sent."""
         raise NotImplementedError
 
     def finish(
         self, explanation: str, outcome: str, result: Mapping[str, Any] | None = None, *, seen: int | None = None
     ) -> None:
-        """Store how an explanation ended, and what was found, in plain values.
+        """Store how an explanation ended and what it found, in plain values.
 
         Args:
-            seen: the newest answer it knew when it decided to end; None for the newest there is.
+            seen: the number of the newest answer it knew when it decided to end; by default the newest of all.
         """
         raise NotImplementedError

@@ -19,11 +19,11 @@ from acex.errors import LedgerFailed, optional
 from acex.ledger.journal import Journal, forkable
 from acex.ledger.schema import identity, migrate, newest_version, version_of
 
-BUSY_SECONDS = 60.0  # how long to queue for SQLite's one writer; transactions here take milliseconds
+BUSY_SECONDS = 60.0  # longest wait for SQLite's single writer; transactions here take milliseconds
 CHECKED_BYTES = 64 * 2**20  # files up to this size are checked when opened, in well under a second
 MIGRATION_LOCK = 0x61636578  # "acex"
 
-ADVICE = {  # what to do about errors of SQLite, by the start of their names
+ADVICE = {  # what to do about errors of SQLite, by the first two words of their names
     "SQLITE_FULL": "Recorded answers are safe; free some space and run the same call again",
     "SQLITE_IOERR": "Recorded answers are safe; check free space, quota and disk health, and run the same call again",
     "SQLITE_READONLY": "Nothing was asked or changed; make the file and its folder writable",
@@ -39,13 +39,13 @@ class Database:
 
     Args:
         where: a path of an SQLite file, or a URL of PostgreSQL.
-        checked: refuse a damaged file, and migrate an older ledger. False only opens it, for `acex ledger check`.
+        checked: whether to refuse a damaged file and migrate an older ledger. `acex ledger check` does neither.
     """
 
     def __init__(self, where: str | os.PathLike[str], *, checked: bool = True) -> None:
         self.url = as_url(where)
         self._engine = _sqlite_engine(self.url) if self.is_sqlite else _postgres_engine(self.url)
-        # Connections by thread: none is shared, so that a thread can close its own after an interrupt.
+        # Connections by thread id: none is shared, so that a thread can close its own after an interrupt.
         self._idle: dict[int, Connection] = {}
         self._in_use: dict[int, Any] = {}
         self._inherited: list[object] = []
@@ -68,33 +68,33 @@ class Database:
 
     @property
     def address(self) -> str:
-        """What opens this database again, the password included."""
+        """The path or URL that opens this database again, including the password."""
         return str(self.path or self.url.render_as_string(hide_password=False))
 
     @property
     def name(self) -> str:
-        """The address without passwords, which parameters of a URL may contain, too."""
+        """The address without passwords, which the parameters of a URL may contain as well."""
         return str(self.path or self.url.set(query={}).render_as_string())
 
     def journal(self) -> Journal:
-        """The journal for answers that this database does not have yet: beside the file, or in the state folder."""
+        """A journal for answers that are not in this database yet: beside the file, or in the state folder."""
         with self.read() as connection:
             ledger = connection.scalars(select(identity.c.id)).one()
         if self.path is not None:
             return Journal(Path(f"{self.path}-answers-"), ledger)
         folder = state_folder()
-        with suppress(OSError):  # a claim reports it
+        with suppress(OSError):  # the first claim reports it
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return Journal(folder / f"{ledger}-", ledger)
 
     # -- transactions --------------------------------------------------------------------------------------------
 
     def read(self) -> AbstractContextManager[Connection]:
-        """A transaction that changes nothing."""
+        """A read-only transaction: it is always rolled back."""
         return self._transaction(writes=False)
 
     def write(self) -> AbstractContextManager[Connection]:
-        """A transaction that is on the disk as a whole when it ends, or not at all."""
+        """A transaction that is committed durably when the block ends, or rolled back if the block raises."""
         return self._transaction(writes=True)
 
     def upsert(
@@ -106,7 +106,7 @@ class Database:
         replaced: Iterable[str] = (),
         added: Iterable[str] = (),
     ) -> None:
-        """Insert lines; of one whose key exists, replace the values of some columns and add to those of others."""
+        """Insert lines; if a key exists, replace its values in columns `replaced` and add to those in `added`."""
         if not lines:
             return
         insert = (sqlite.insert if self.is_sqlite else postgresql.insert)(table)
@@ -119,7 +119,7 @@ class Database:
         connection.execute(insert, lines)
 
     def compact(self) -> None:
-        """Rewrite an SQLite file, so that nothing of deleted rows is left in it."""
+        """Rewrite an SQLite file, so that it contains no remains of deleted rows."""
         if self.path is None:
             return
         with self._readable_errors():
@@ -133,16 +133,16 @@ class Database:
     # -- clock ---------------------------------------------------------------------------------------------------
 
     def now(self, connection: Connection) -> float:
-        """Seconds on the clock of leases, the same for every process that uses this database.
+        """Seconds on the clock of leases, which all processes that use this database share.
 
-        SQLite is used on one machine, whose monotonic clock no one can set. After a restart of the machine no owner of
-        a claim lives, so that its lease does not matter. A PostgreSQL server has only its time of day.
+        SQLite is used on one machine, whose monotonic clock cannot be set. It starts again after a reboot, but then no
+        owner of a claim is alive, so its lease does not matter. A PostgreSQL server has only its time of day.
         """
         if self.is_sqlite:
             return time.monotonic()
         return float(connection.scalar(select(func.extract("epoch", func.clock_timestamp()))) or 0)
 
-    # -- inside --------------------------------------------------------------------------------------------------
+    # -- connections ---------------------------------------------------------------------------------------------
 
     @contextmanager
     def _transaction(self, writes: bool) -> Iterator[Connection]:
@@ -157,17 +157,17 @@ class Database:
                         transaction.rollback()
                 self._idle[me] = connection
             finally:
-                # An interrupt may come at any point of SQLAlchemy. What it leaves open would keep others from writing.
+                # An interrupt may hit SQLAlchemy at any point. A transaction left open would block other writers.
                 if self._idle.get(me) is not connection:
                     self._end(raw)
                 if self._in_use.get(me) is raw:
                     del self._in_use[me]
 
     def _connection(self, me: int) -> Connection:
-        """The connection of this thread, which is in use from now on."""
+        """The connection of this thread, marked as in use."""
         left = self._in_use.pop(me, None)
         connection = self._idle.pop(me, None)
-        if left is not None:  # an interrupt came before the block of `with` began
+        if left is not None:  # an interrupt hit before the block of `with` began
             left.rollback()
             connection = None
         if connection is not None and not self.is_sqlite and not self._is_connected(connection):
@@ -179,42 +179,42 @@ class Database:
         return connection
 
     def _end(self, raw: Any) -> None:
-        """End a transaction, and close its connection."""
+        """Roll back a transaction, and close its connection."""
         with suppress(self._engine.dialect.loaded_dbapi.Error):
-            raw.rollback()  # SQLite does not close a connection, and end its transaction, while a cursor is alive
+            raw.rollback()  # needed: while a cursor is alive, SQLite does not close the connection or end its transaction
             raw.close()
 
     def _is_connected(self, connection: Connection) -> bool:
-        """Does the server still serve it? It may have restarted since the last transaction."""
+        """Whether the connection still works: the server may have restarted since the last transaction."""
         with suppress(SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error):
             raw: Any = connection.connection.dbapi_connection
             return self._engine.dialect.do_ping(raw)
         return False
 
     def leave_to_parent(self) -> None:
-        """In a forked process: open new connections. Those of the parent must not even be closed here."""
-        # Kept, since garbage collection would close them.
+        """In a forked process, open new connections. Those of the parent must not even be closed here."""
+        # Kept alive, since garbage collection would close them.
         self._inherited += [self._idle, self._in_use]
         self._idle, self._in_use = {}, {}
 
     def _prepare(self) -> None:
-        with self.read() as connection:  # first, since the file may be read-only or of another program
+        with self.read() as connection:  # before any write: the file may be read-only, or belong to another program
             version = version_of(connection)
             if self.path is not None and self.path.stat().st_size <= CHECKED_BYTES:
-                # Includes the indexes: a row that is not found would be paid for again.
+                # Includes the indexes: a row that they miss would be paid for again.
                 found = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
                 if found != "ok":
                     raise LedgerFailed(f"{found}. {ADVICE['SQLITE_CORRUPT']}.")
         if self.path is not None:
-            # Write-ahead: readers and the writer do not wait for each other. It is a property of the file; when
-            # several processes make the file at once, one of them sets it.
+            # Write-ahead log: readers and the writer do not block each other. The mode is stored in the file; if several
+            # processes create the file at once, one of them sets it.
             with suppress(sqlite3.OperationalError):
                 self._run_alone("PRAGMA journal_mode = WAL")
         if version == newest_version():
             return
         with self.write() as connection:
             if not self.is_sqlite:
-                # Two processes that both find no tables would both create them.
+                # Otherwise two processes that both find no tables would both create them.
                 connection.execute(select(func.pg_advisory_xact_lock(MIGRATION_LOCK)))
             migrate(connection)
 
@@ -231,7 +231,7 @@ class Database:
     def _readable_errors(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, SQLAlchemyError, UnicodeDecodeError) as error:  # the last from a driver's message
+        except (sqlite3.Error, SQLAlchemyError, UnicodeDecodeError) as error:  # the last: from a driver's message
             cause = error.orig if isinstance(error, DBAPIError) else error
             code = "_".join(getattr(cause, "sqlite_errorname", "").split("_")[:2])
             advice = f". {ADVICE[code]}" if code in ADVICE else ""
@@ -253,7 +253,7 @@ def as_url(where: str | os.PathLike[str]) -> URL:
         return URL.create("sqlite", database=str(Path(where).expanduser().resolve()))
     try:
         url = make_url(os.fspath(where))
-    except (ArgumentError, ValueError):  # not shown, since it may contain a password
+    except (ArgumentError, ValueError):  # the value is not shown, since it may contain a password
         raise ValueError("ledger: this is not a URL; expected one like postgresql://user@host:5432/database.") from None
     if url.drivername in ("postgres", "postgresql", "postgresql+psycopg"):
         return url.set(drivername="postgresql+psycopg")
@@ -263,7 +263,7 @@ def as_url(where: str | os.PathLike[str]) -> URL:
 
 
 def state_folder() -> Path:
-    """Where journals of servers are kept: `ACEX_STATE`, or a folder by the XDG rules."""
+    """The folder of journals of servers: `ACEX_STATE`, or else by the XDG base directory specification."""
     try:
         base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
         return Path(os.environ.get("ACEX_STATE") or Path(base) / "acex")
@@ -274,25 +274,25 @@ def state_folder() -> Path:
 def _sqlite_engine(url: URL) -> Engine:
     arguments = {"check_same_thread": False, "timeout": BUSY_SECONDS}
     engine = create_engine(url, connect_args=arguments, poolclass=NullPool)
-    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "connect", _configure_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
 
 
 def _postgres_engine(url: URL) -> Engine:
     optional("psycopg", "A ledger on PostgreSQL (psycopg)", "postgres")
-    # Each statement must see what was committed while it waited for a lock, whatever the server's default.
+    # Each statement must see what was committed while it waited for a lock; the server's default may differ.
     return create_engine(url, poolclass=NullPool, isolation_level="READ COMMITTED")
 
 
-def _prepare_sqlite(connection: sqlite3.Connection, _: object) -> None:
+def _configure_sqlite(connection: sqlite3.Connection, _: object) -> None:
     connection.isolation_level = None  # transactions begin in `_begin_sqlite`
-    connection.execute("PRAGMA synchronous = FULL")  # an answer survives a power cut
+    connection.execute("PRAGMA synchronous = FULL")  # a committed answer survives a power cut
     connection.execute("PRAGMA foreign_keys = ON")
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    # A transaction that reads first and writes later fails as "locked" if another wrote in between; one that queues
-    # for writing from the start does not.
+    # A transaction that reads first and writes later fails as "locked" if another one wrote in between. One that takes
+    # the write lock from the start waits for its turn instead.
     writes = connection.get_execution_options().get("acex_writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

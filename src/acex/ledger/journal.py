@@ -1,12 +1,12 @@
-"""Answers that have arrived and are not in the database yet: on the disk before anything else happens with them.
+"""Journals: answers that are not in the database yet, written to disk before anything else uses them.
 
-An answer that a kill, a full disk or a server restart keeps out of the database is found here when the ledger is next
-opened, or when the same row is claimed again. Each open ledger that claims rows has a journal: a file beside the SQLite
-file, or in the user's state folder for a server. The open ledger is the *owner* of its claims, and holds a lock on the
+If a kill, a full disk or a server restart keeps an answer out of the database, it is read from here when the ledger is
+next opened or the same row is claimed again. Each open ledger that claims rows has a journal: a file beside the SQLite
+file or, for a server, in the user's state folder. The open ledger is the *owner* of its claims, and holds a lock on the
 file. The operating system releases the lock when the process ends, which shows others that the owner is dead.
 
-An entry is a line of JSON. Once all are in the database they are overwritten with NUL bytes: a line with a NUL byte, or
-without an end, is no entry. Some space is allocated from the start, so that a full disk can still take an answer.
+An entry is a line of JSON. Once all entries are in the database, they are overwritten with NUL bytes: a line that has a
+NUL byte or no newline is not an entry. Some space is allocated from the start, so that an answer fits on a full disk.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from acex.ledger.base import Entry
 from acex.ledger.row_keys import plain_label
 from acex.values import as_json
 
-ALLOCATED = 2**16  # bytes of an empty journal: enough for some hundred rows
+ALLOCATED = 2**16  # size of an empty journal in bytes: enough for some hundred rows
 _flush = getattr(os, "fdatasync", os.fsync)
-# What has files or connections that a forked process must leave to its parent: objects with `leave_to_parent`.
+# Objects whose files or connections a forked process must leave to its parent (by calling `leave_to_parent`).
 forkable: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 class Journal:
-    """The journal of one open ledger: a file named `prefix` and the id of its owner, beside those of other owners."""
+    """The journal of one open ledger: a file named `prefix` + id of its owner, beside those of other owners."""
 
     def __init__(self, prefix: Path, ledger: str) -> None:
         self.prefix, self._ledger = prefix, ledger
@@ -45,15 +45,15 @@ class Journal:
         forkable.add(self)
 
     def _begin(self) -> None:
-        self.owner: str | None = None  # once the file exists
+        self.owner: str | None = None  # None until the file exists
         self._file: FileIO | None = None
-        self._turn = threading.RLock()
+        self._lock = threading.RLock()
         self._end = 0  # where the next entry goes
         self.pending: list[Entry] = []  # not in the database yet
 
     def open(self) -> FileIO:
-        """The file, created and locked when it is first needed; OSError if the disk is full or cannot be written."""
-        with self._turn:
+        """The file, created and locked on first use; OSError if the disk is full or not writable."""
+        with self._lock:
             if self._file is None:
                 owner, file = create_locked(self.prefix)
                 self._closing = weakref.finalize(self, _close, file, Path(f"{self.prefix}{owner}"))
@@ -63,10 +63,10 @@ class Journal:
             return self._file
 
     def write(self, entry: Entry) -> None:
-        """Keep an entry until `done`; on the disk when this returns, unless the disk fails."""
-        self.pending.append(entry)  # before the disk: whatever interrupts the rest, this process knows the answer
+        """Store an entry until `done`; it is on disk when this returns, unless the disk fails."""
+        self.pending.append(entry)  # first, so that this process knows the answer whatever interrupts the rest
         line = json.dumps({"ledger": self._ledger, **entry._asdict()}, default=as_json).encode() + b"\n"
-        with suppress(OSError), self._turn:  # if the disk fails, the database must take it
+        with suppress(OSError), self._lock:  # if this fails, the answer may still reach the database
             file = self.open()
             file.seek(self._end)
             _write(file, line)
@@ -74,34 +74,34 @@ class Journal:
             self._end += len(line)
 
     def done(self, entry: Entry) -> None:
-        """Forget an entry that is in the database."""
-        with self._turn:
+        """Remove an entry that is now in the database."""
+        with self._lock:
             self.pending = [kept for kept in self.pending if kept is not entry]
             if self._file is not None and not self.pending:
                 self._file.seek(0)
-                self._file.write(bytes(self._end))  # need not reach the disk: recording an answer twice does no harm
+                self._file.write(bytes(self._end))  # not flushed: recording an answer twice does no harm
                 self._end = 0
 
     def others(self) -> Iterator[tuple[Path, list[Entry]]]:
-        """The journals of other owners, dead or alive, with their entries of this ledger."""
+        """The journals of other owners, dead or alive, each with its entries for this ledger."""
         for path in self.prefix.parent.glob(f"{glob.escape(self.prefix.name)}*"):
-            if path.is_file() and path.name != f"{self.prefix.name}{self.owner}":  # opening a FIFO would wait
+            if path.is_file() and path.name != f"{self.prefix.name}{self.owner}":  # opening a FIFO would block
                 yield path, [entry for ledger, entry in _entries(path) if entry and ledger == self._ledger]
 
     def remove(self, path: Path) -> None:
-        """Remove the journal of a dead owner, unless it has something else than entries of this ledger."""
+        """Remove the journal of a dead owner, unless it holds anything but entries of this ledger."""
         with suppress(OSError), FileIO(path, "r+") as file:
             if lock(file) and all(ledger == self._ledger for ledger, _ in _entries(path)):
                 path.unlink()
 
     def close(self) -> None:
-        """Close the file; it stays if it has entries."""
+        """Close the file, and delete it unless it has entries."""
         if self._file is not None:
             self._closing()
         self.owner = self._file = None
 
     def leave_to_parent(self) -> None:
-        """In a forked process: entries and lock are the parent's, and the lock must not outlive it here."""
+        """In a forked process, forget entries and lock: they are the parent's, and the lock must not outlive it."""
         if self._file is not None:
             self._closing.detach()
             self._file.close()
@@ -117,7 +117,7 @@ def _close(file: FileIO, path: Path) -> None:
 
 
 def _entries(path: Path) -> Iterator[tuple[str, Entry | None]]:
-    """The entries of a journal, each with the id of its ledger; None for a line that is not an entry."""
+    """The entries of a journal, each with the id of its ledger; None for a line that cannot be parsed."""
     with suppress(OSError), FileIO(path, "r") as file:
         for line in file.readall().split(b"\n")[:-1]:
             if b"\0" not in line:
@@ -148,12 +148,12 @@ def _write(file: FileIO, data: bytes) -> None:
 
 
 def lock(file: FileIO) -> bool:
-    """Lock the file until it is closed or the process ends; False if another holds it."""
+    """Lock the file until it is closed or the process ends; False if another process or ledger holds the lock."""
     try:
         if sys.platform == "win32":
             import msvcrt
 
-            file.seek(2**30)  # beyond the content, which others read
+            file.seek(2**30)  # a byte beyond the content, which stays readable for others
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
         else:
             import fcntl
@@ -165,22 +165,22 @@ def lock(file: FileIO) -> bool:
 
 
 def create_locked(prefix: Path) -> tuple[str, FileIO]:
-    """A new owner: its id, and the file `prefix` + id, which is locked for as long as it is open."""
+    """The id of a new owner, and the file `prefix` + id, which is locked until it is closed."""
     while True:
         owner = uuid.uuid4().hex[:16]
         path = Path(f"{prefix}{owner}")
         file = FileIO(path, "x+", opener=lambda name, flags: os.open(name, flags, 0o600))
-        if lock(file) and path.exists():  # no one else took it for one left behind
+        if lock(file) and path.exists():  # no one has mistaken it for an abandoned one and removed it
             return owner, file
         file.close()
 
 
 def has_locked(path: Path) -> bool:
-    """Does the owner of this file live?"""
+    """Whether the owner of this file is alive."""
     try:
         with FileIO(path, "r+") as file:
             return not lock(file)
-    except PermissionError:  # another user's: the lease decides
+    except PermissionError:  # another user's: only the lease decides
         return True
     except OSError:
         return False

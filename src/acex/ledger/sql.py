@@ -1,8 +1,8 @@
-"""The ledger in an SQLite file or a PostgreSQL database; `base` describes the contract.
+"""The ledger in an SQLite file or a PostgreSQL database; `base` describes the interface.
 
-Claims and answers of one model are written one transaction at a time: each first locks the model's row, which holds the
-counters. So budgets are exact for any number of processes, and answer n is visible only when 1 to n - 1 are. (A serial
-column of PostgreSQL does not promise that: the transaction that drew n may commit before the one that drew n - 1.)
+Transactions that write to one model run one at a time: each first locks the model's line, which holds the counters. So
+budgets are exact for any number of processes, and answer n is visible only when 1 to n - 1 are. (A serial column of
+PostgreSQL does not guarantee this: the transaction that drew n may commit before the one that drew n - 1.)
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ from acex.ledger.views import Tables
 from acex.values import as_json, fingerprint
 
 LEASE_SECONDS = 120.0  # longer than most endpoints take to answer or to fail
-AT_ONCE = 500  # values in one statement; databases have a limit
+AT_ONCE = 500  # number of values in one statement, which databases limit
 
-# Statements of every question: building one takes longer than running it.
+# Statements of every query, built once: building one takes longer than executing it.
 _ACCOUNT = select(models).where(models.c.id == bindparam("model"))
 _LOCKED_ACCOUNT = _ACCOUNT.with_for_update()
 _ROWS = (
@@ -82,7 +82,7 @@ class _SqlModel(OpenModel):
         self.connection, self.account, self.rows = connection, account, {}
         self._database = database
         self._stored, self._stored_lines = account, dict[str, dict[str, Any]]()
-        self.key = cache(partial(query_id, account.id))  # of a row: for an import it takes a third of the time
+        self.key = cache(partial(query_id, account.id))  # cached: takes a third of the time of an import
         self._answers: list[dict[str, Any]] = []
         self._contradictions: list[dict[str, Any]] = []
 
@@ -91,13 +91,13 @@ class _SqlModel(OpenModel):
         return self._database.now(self.connection)
 
     def load(self, rows: Sequence[str] | None) -> None:
-        """Read the state of these rows, or of all that are claimed."""
+        """Read the state of these rows, or of all claimed rows."""
         if rows is None:
-            self._take(self.connection.execute(_CLAIMED_ROWS.where(queries.c.model_id == self.account.id)))
+            self._add_lines(self.connection.execute(_CLAIMED_ROWS.where(queries.c.model_id == self.account.id)))
         for some in in_chunks([self.key(row) for row in rows or () if row not in self.rows]):
-            self._take(self.connection.execute(_ROWS_BY_ID, {"ids": list(some)}))
+            self._add_lines(self.connection.execute(_ROWS_BY_ID, {"ids": list(some)}))
 
-    def _take(self, lines: Iterable[Row[Any]]) -> None:
+    def _add_lines(self, lines: Iterable[Row[Any]]) -> None:
         for line in lines:
             state = self.rows.get(line.row)
             if state is None:
@@ -137,7 +137,7 @@ class _SqlModel(OpenModel):
             lines.append({**line, **more, "note": json.dumps(question.note, default=as_json)})
             mine.discard(question.row)
         self.store()
-        # A question that is asked again after a crash keeps its place and counts its payments.
+        # A question asked again after a crash keeps its position, and its payments are added up.
         self._database.upsert(self.connection, asks, lines, added=("paid",))
 
     def unpay(self, row: str) -> None:
@@ -145,7 +145,7 @@ class _SqlModel(OpenModel):
         self.connection.execute(asks.update().where(*paid, asks.c.paid > 0).values(paid=asks.c.paid - 1))
 
     def store(self) -> None:
-        """Write what was changed."""
+        """Write all changes since the last call."""
         if self.account != self._stored:
             _save(self.connection, self.account)
         lines = {row: self._line(row, state) for row, state in self.rows.items()}
@@ -161,7 +161,7 @@ class _SqlModel(OpenModel):
         self._answers, self._contradictions = [], []
 
     def _line(self, row: str, state: RowState) -> dict[str, Any]:
-        """The state of a row as the table `queries` stores it."""
+        """The state of a row as a line of the table `queries`."""
         return {
             "id": self.key(row),
             "model_id": self.account.id,
@@ -178,7 +178,7 @@ class _SqlModel(OpenModel):
 
 
 class Ledger(BaseLedger):
-    """Every answer of every model in a file or on a server, with claims, budgets and explanations.
+    """Every answer of every model, in a file or on a server, with claims, budgets and explanations.
 
     Args:
         where: a path (an SQLite file), or a URL (`postgresql://user@host/database`).
@@ -204,7 +204,7 @@ class Ledger(BaseLedger):
         self.path = self.database.path
         self.tables = Tables(self.database)
         self._journal = self.database.journal()
-        with suppress(LedgerFailed):  # it may be read-only; a claim of such a row tries again
+        with suppress(LedgerFailed):  # it may be read-only; a claim of such a row retries
             for path, entries in self._journal.others():
                 for entry in entries:
                     super()._store(entry)
@@ -219,7 +219,7 @@ class Ledger(BaseLedger):
         return partial(type(self), lease=self.lease), (self.database.address,)
 
     def close(self) -> None:
-        """Close files and connections. What could not be recorded is tried once more, or stays in the journal."""
+        """Close files and connections. Retries storing pending answers; if that fails, they stay in the journal."""
         with suppress(LedgerFailed):
             self._before_claim()
             self._end_claims(self._journal.owner or "-")
@@ -255,7 +255,7 @@ class Ledger(BaseLedger):
             _check_asks(found, explanation, questions)
         sent = {row: state for row, state in found.rows.items() if state.attempts and not state.answers}
         if len(self._in_flight(found, sent)) < len(sent):
-            # Sent without an answer: the process that sent it may have left the answer in its journal.
+            # A row was sent and its claim ended without an answer: the sender may have left it in its journal.
             for _, entries in self._journal.others():
                 for entry in entries:
                     if entry.model == found.account.id:
@@ -269,12 +269,12 @@ class Ledger(BaseLedger):
 
         def renew() -> None:
             while not done.wait(min(self.lease / 4, threading.TIMEOUT_MAX)):
-                with suppress(LedgerFailed):  # the next time, perhaps
+                with suppress(LedgerFailed):  # the next renewal may succeed
                     self._renew(ids, me)
 
         thread = threading.Thread(target=renew, name="acex-lease", daemon=True)
         try:
-            thread.start()  # inside: an interrupt while it starts must stop it, too
+            thread.start()  # inside `try`: an interrupt while it starts must stop it, too
             yield
         finally:
             done.set()
@@ -309,11 +309,11 @@ class Ledger(BaseLedger):
             return bool(owner) and is_other_thread(claimed_by)
         path = Path(f"{self._journal.prefix}{owner}")
         if not self.database.is_sqlite and not path.exists():
-            return True  # on another machine, or of another user: the lease decides
+            return True  # on another machine or of another user: only the lease decides
         return has_locked(path)
 
     def _end_claims(self, owner: str) -> None:
-        """End the claims of an owner whose file is about to go. Beside an SQLite file its absence is enough."""
+        """End the claims of an owner before its journal is removed. With SQLite, its absence ends them."""
         if self.database.is_sqlite:
             return
         own = (queries.c.claimed_by.contains(f" {owner} "), queries.c.sequence.is_(None))
@@ -395,10 +395,10 @@ class Ledger(BaseLedger):
                 line["space_id"] = fingerprint(description)
                 known = {"id": line["space_id"], "description": description}
                 self.database.upsert(connection, spaces, [known])
-            # An explanation that acex 0.1 began has no space yet; the budget may be another one now.
+            # Updated if it exists: one from acex 0.1 has no space yet, and the budget may have changed.
             self.database.upsert(connection, explanations, [line], replaced=line.keys() & {"space_id", "settings"})
-            called = [{"explanation_id": explanation, "name": name} for name in names]
-            self.database.upsert(connection, row_names, called)
+            named = [{"explanation_id": explanation, "name": name} for name in names]
+            self.database.upsert(connection, row_names, named)
         return self.asks(explanation)
 
     def explanation(self, explanation: str) -> Record:
@@ -407,10 +407,10 @@ class Ledger(BaseLedger):
             if line is None:
                 raise ValueError(f"{explanation!r} is not an explanation of this ledger.")
             space = connection.scalar(select(spaces.c.description).where(spaces.c.id == line.space_id))
-            called = (
+            of_explanation = (
                 select(row_names.c.name).where(row_names.c.explanation_id == explanation).order_by(row_names.c.name)
             )
-            names = tuple(connection.scalars(called))
+            names = tuple(connection.scalars(of_explanation))
         return Record(
             line.model_id,
             json.loads(line.settings),
@@ -480,13 +480,13 @@ def _answer(row: str, label: str, scores: str | None, sequence: int) -> Answer:
 
 
 def in_chunks(items: Sequence[str]) -> Iterator[Sequence[str]]:
-    """The items, as many at once as a statement may hold."""
+    """The items in chunks that fit into one statement."""
     for start in range(0, len(items), AT_ONCE):
         yield items[start : start + AT_ONCE]
 
 
 def _check_asks(found: _SqlModel, explanation: str, questions: Sequence[Question]) -> None:
-    """Raise unless each question is new to the explanation, or was the same row before."""
+    """Raise if the explanation has recorded another row at the position of a question."""
     wanted = {question.position: found.key(question.row) for question in questions}
     here = (asks.c.explanation_id == explanation, asks.c.position.in_(wanted))
     for position, key in found.connection.execute(select(asks.c.position, asks.c.query_id).where(*here)):
