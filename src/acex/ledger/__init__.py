@@ -1,6 +1,6 @@
-"""Where every answer is recorded, so that it is paid for once.
+"""Ledgers record every answer, so that it is paid for only once.
 
-`Ledger` (a file or a server) is in `acex.ledger.sql`, which imports SQLAlchemy; nothing here does.
+`Ledger` (a file or a server) is in `acex.ledger.sql`, which imports SQLAlchemy; nothing imported here does.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class Database:
     # -- transactions --------------------------------------------------------------------------------------------
 
     def read(self) -> AbstractContextManager[Connection]:
-        """A read-only transaction: it is always rolled back."""
+        """A transaction for reading, which is always rolled back."""
         return self._transaction(writes=False)
 
     def write(self) -> AbstractContextManager[Connection]:
@@ -181,7 +181,7 @@ class Database:
     def _end(self, raw: Any) -> None:
         """Roll back a transaction, and close its connection."""
         with suppress(self._engine.dialect.loaded_dbapi.Error):
-            raw.rollback()  # needed: while a cursor is alive, SQLite does not close the connection or end its transaction
+            raw.rollback()  # while a cursor is alive, closing alone would not end a transaction of SQLite
             raw.close()
 
     def _is_connected(self, connection: Connection) -> bool:
@@ -206,7 +206,7 @@ class Database:
                 if found != "ok":
                     raise LedgerFailed(f"{found}. {ADVICE['SQLITE_CORRUPT']}.")
         if self.path is not None:
-            # Write-ahead log: readers and the writer do not block each other. The mode is stored in the file; if several
+            # Write-ahead log: readers and the writer do not block each other. The file stores the mode; if several
             # processes create the file at once, one of them sets it.
             with suppress(sqlite3.OperationalError):
                 self._run_alone("PRAGMA journal_mode = WAL")

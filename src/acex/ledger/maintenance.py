@@ -1,4 +1,4 @@
-"""Care for a ledger: delete rows for good, and check that the database is intact."""
+"""Maintenance of a ledger: delete rows permanently, and check that the database is intact."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from acex.ledger.sql import Ledger, in_chunks
 
 
 class Purged(NamedTuple):
-    """What was deleted, or would be.
+    """The numbers of what was deleted, or would be.
 
-    `rows` were asked for no explanation that stays; `shared` rows stay since one that stays has asked them too;
-    `in_use` explanations stay since their row has other names too.
+    `rows` are used by no remaining explanation; `shared` rows are kept because a remaining explanation uses them too;
+    `in_use` explanations are kept because their row has other names too.
     """
 
     explanations: int
@@ -48,15 +48,16 @@ def purge(
     model: str | None = None,
     dry_run: bool = False,
 ) -> Purged:
-    """Delete explanations with the rows asked for them; budgets and what was charged stay.
+    """Delete explanations and the rows that only these have asked; budgets and charges are kept.
 
-    The answers that stay keep their numbers. A file is rewritten, so that nothing is left in unused pages.
+    The remaining answers keep their numbers. An SQLite file is rewritten, so that nothing is left in unused pages.
 
     Args:
-        named: of rows with one of these names. An explanation whose row has other names too only loses the name.
-        before: that ended, or began and did not end, before this time; and rows answered before it that no
-            explanation has asked.
-        model: of this model only.
+        named: delete explanations of rows with one of these names. If a row has other names too, only the name is
+            deleted.
+        before: delete explanations that ended before this time, or began before it and have not ended; also rows
+            answered before it that no explanation has asked.
+        model: delete only from this model.
         dry_run: only count.
 
     Raises:
@@ -74,16 +75,16 @@ def purge(
         chosen = chosen if model is None else chosen.where(explanations.c.model_id == model)
         gone = set(connection.scalars(chosen.where(is_old | (has_name & ~has_other))))
         in_use = set(connection.scalars(chosen.where(~is_old, has_name, has_other)))
-        of_gone: set[str] = set()
-        of_kept: set[str] = set()
+        of_deleted: set[str] = set()
+        of_remaining: set[str] = set()
         for explanation, query in connection.execute(select(asks.c.explanation_id, asks.c.query_id)):
-            (of_gone if explanation in gone else of_kept).add(query)
+            (of_deleted if explanation in gone else of_remaining).add(query)
         last = select(answers.c.query_id).group_by(answers.c.query_id).having(func.max(answers.c.recorded_at) < limit)
         old = set(connection.scalars(last if model is None else last.where(answers.c.model_id == model)))
-        rows = (of_gone | old) - of_kept
+        rows = (of_deleted | old) - of_remaining
         waiting = select(queries.c.id).where(queries.c.sequence.is_(None), queries.c.claimed_by.is_not(None))
         in_flight = rows & set(connection.scalars(waiting))
-        if in_flight:  # their answers would bring them back
+        if in_flight:  # recording their answers would restore them
             raise ValueError(
                 f"purge: {len(in_flight)} of these rows wait for an answer. Wait for it, or end their claims with "
                 f"Ledger.abandon (acex ledger abandon)."
@@ -92,11 +93,11 @@ def purge(
             _delete(connection, gone, rows, wanted)
     if not dry_run:
         ledger.database.compact()
-    return Purged(len(gone), len(rows), len(of_gone & of_kept), len(in_use))
+    return Purged(len(gone), len(rows), len(of_deleted & of_remaining), len(in_use))
 
 
 def _delete(connection: Connection, gone: set[str], rows: set[str], wanted: set[str]) -> None:
-    """Delete these explanations, rows and names, and what refers to them."""
+    """Delete these explanations, rows and names, and everything that refers to them."""
     for some in in_chunks(sorted(gone)):
         connection.execute(asks.delete().where(asks.c.explanation_id.in_(some)))
         connection.execute(names.delete().where(names.c.explanation_id.in_(some)))
@@ -112,10 +113,9 @@ def _delete(connection: Connection, gone: set[str], rows: set[str], wanted: set[
 
 
 def check(where: str | os.PathLike[str]) -> list[str]:
-    """What is wrong with the ledger at this path or URL, a sentence each; empty if nothing is.
+    """The problems of the ledger at this path or URL, a sentence each; empty if there are none.
 
-    Checks the SQLite file, references between tables, and the journals of dead processes.
-    Nothing is changed.
+    Checks the SQLite file, references between tables, and journals of dead processes. Changes nothing.
     """
     database = Database(where, checked=False)
     try:
@@ -148,7 +148,7 @@ def _sqlite_findings(connection: Connection) -> list[str]:
 
 
 def parse_time(text: str) -> datetime:
-    """A day or a time such as 2026-01-31; without a zone it is UTC."""
+    """The time that a text such as 2026-01-31 gives; UTC unless it has a time zone."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError:

@@ -1,7 +1,7 @@
 """A ledger for one process: dicts, and no files.
 
-Only threads of this process can claim a row, so that leases do not run out: a row is in flight while the thread that
-claimed it lives and has not claimed again.
+Only threads of this process can claim a row, so leases never expire: a row is in flight as long as the thread that
+claimed it is alive and has not claimed again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from acex.ledger.row_keys import PlainLabel
 
 
 class _Model(OpenModel):
-    """`answers` is the truth; the rest follows from it, so that an interrupt cannot separate the two."""
+    """`answers` decides; `index` derives the rest from it, so that an interrupt leaves nothing inconsistent."""
 
     now = 0.0
 
@@ -32,7 +32,7 @@ class _Model(OpenModel):
         self._n_indexed = 0
 
     def append(self, answers: Sequence[Answer], recorded_by: str) -> None:
-        self.answers.extend(answers)  # in one step: an interrupt finds all of them or none
+        self.answers.extend(answers)  # one atomic step: after an interrupt, all of them are there or none
         self.index()
 
     def contradict(self, row: str, label: PlainLabel, recorded_by: str) -> None:
@@ -50,14 +50,14 @@ class _Model(OpenModel):
 
 
 class MemoryLedger(BaseLedger):
-    """Answers for the life of one process."""
+    """A ledger that lasts as long as the process."""
 
     is_memory = True
     lease = math.inf
 
     def __init__(self) -> None:
         self._models: dict[str, _Model] = {}
-        self._turn = threading.RLock()
+        self._lock = threading.RLock()
         self._pid = os.getpid()
 
     def __repr__(self) -> str:
@@ -69,17 +69,17 @@ class MemoryLedger(BaseLedger):
         )
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing: there is nothing to close."""
 
     @contextmanager
     def _open(self, model: str, rows: Sequence[str] | None = (), *, writes: bool = True) -> Iterator[_Model]:
-        """The model with all its rows, while no other thread changes it."""
+        """The model with all its rows, locked against other threads."""
         if os.getpid() != self._pid:
             raise LedgerFailed(
                 "A ledger in memory belongs to the process that made it: answers recorded here would be lost. "
                 "Use a file, such as ledger='answers.db'."
             )
-        with self._turn:
+        with self._lock:
             found = self._models.get(model)
             if found is None:
                 found = self._models[model] = _Model(model)
@@ -111,7 +111,7 @@ class MemoryLedger(BaseLedger):
             return set(found.contradicted)
 
     def copy_to(self, other: BaseLedger) -> None:
-        """Copy models with budgets, charges and the newest answers to a new ledger."""
+        """Copy models with their budgets, charges and newest answers to a new ledger."""
         for key in self._models:
             with self._open(key) as model:
                 with other._open(key) as copy:

@@ -1,4 +1,4 @@
-"""Rows, labels and keys as text, the same on every machine and in every version."""
+"""Rows, labels and keys as text, identical on every machine and in every version."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Scores: TypeAlias = list[tuple[PlainLabel, float]]
 
 
 def canonical(rows: Rows) -> list[str]:
-    """The canonical text of each row: equal for equal values on every machine and in every version."""
+    """The canonical text of each row: equal for equal values, on every machine and in every version."""
     return [canonical_text(row) for row in row_values(rows)]
 
 
@@ -29,7 +29,7 @@ def canonical_text(values: Iterable[Any]) -> str:
 
 
 def row_values(rows: Rows) -> list[tuple[Any, ...]]:
-    """The values of each row; those of NumPy as Python has them."""
+    """The values of each row, with NumPy scalars converted to Python's types."""
     if isinstance(rows, pd.DataFrame):
         columns = [column.tolist() for _, column in rows.items()]
     else:
@@ -38,35 +38,35 @@ def row_values(rows: Rows) -> list[tuple[Any, ...]]:
 
 
 def _plain(value: Any) -> Any:
-    """The value for JSON; -0.0 is 0.0, and a whole float is written like an integer."""
+    """The value for JSON; a float without a fraction becomes an integer, so -0.0 becomes 0."""
     value = json_value(value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def as_vote(key: str, times: int) -> str:
-    """The key of a row that is asked for the n-th time: another row to the ledger, so that it is paid for again."""
+    """The key of a row that is asked for the n-th time: a different row to the ledger, so it is paid for again."""
     return key if times == 1 else f'{key[:-1]}, {{"vote": {times}}}]'
 
 
 def without_vote(key: str) -> str:
-    """The canonical row of a vote; other rows are returned unchanged."""
+    """The canonical row of a vote's key; other keys are returned unchanged."""
     return f"{key[: key.rindex(', {')]}]" if is_vote(key) else key
 
 
 def next_result(key: str) -> str:
-    """The key of the next result that came back for one question: a sample may be measured several times at once."""
+    """The key of the next result of the same question: a laboratory may measure a sample several times at once."""
     mark = json.loads(key[key.rindex("{") : -1]) if is_vote(key) else {"vote": 1}
     mark["replicate"] = mark.get("replicate", 1) + 1
     return f"{without_vote(key)[:-1]}, {json.dumps(mark)}]"
 
 
 def first_result(key: str) -> str:
-    """The key of the question that a result came back for."""
+    """The key of the question that a result belongs to."""
     return as_vote(without_vote(key), json.loads(key[key.rindex("{") : -1])["vote"]) if is_vote(key) else key
 
 
 def is_vote(key: str) -> bool:
-    """Is this the key of another answer to a row than the first?"""
+    """Whether this is the key of a second or later answer to a row."""
     return key.endswith("}]")
 
 
@@ -84,16 +84,16 @@ def label_text(label: Any) -> str:
 
 
 def plain_label(label: Any) -> PlainLabel:
-    """A label as the ledger gives it back: NumPy's types are gone."""
+    """A label as the ledger returns it: NumPy scalars become Python's types."""
     value: PlainLabel = json.loads(label_text(label))
     return value
 
 
 def now_text() -> str:
-    """The time of day, in UTC."""
+    """The current time in UTC, as text."""
     return iso(datetime.now(UTC))
 
 
 def iso(moment: datetime) -> str:
-    """A time as text of fixed length, so that texts sort like times."""
+    """A time as text of fixed length, so that texts sort chronologically."""
     return moment.isoformat(timespec="microseconds")

@@ -1,7 +1,7 @@
-"""The tables of a ledger, the same in SQLite and PostgreSQL, and how an older ledger becomes a newer one.
+"""The tables of a ledger, identical in SQLite and PostgreSQL, and the migrations of older ledgers.
 
-Everything is text or a number, so that `sqlite3` or `psql` are enough to read it: times are ISO 8601 in UTC, money is
-a decimal, and rows, labels, settings and notes are JSON as text, which distinguishes 1, 1.0, true and "1".
+All columns are text or numbers, so that `sqlite3` or `psql` are enough to read them: times are ISO 8601 in UTC, money
+is a decimal, and rows, labels, settings and notes are JSON as text, which distinguishes 1, 1.0, true and "1".
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ versions = Table(
 identity = Table(
     "ledger_identity",  # one row
     metadata,
-    Column("id", Text, primary_key=True),  # distinguishes this ledger from others, wherever it is moved
+    Column("id", Text, primary_key=True),  # random; identifies this ledger wherever it is moved
 )
 
 models = Table(
@@ -52,7 +52,7 @@ models = Table(
     Column("name", Text, nullable=False, server_default=""),
     Column("version", Text),
     Column("description", Text, nullable=False),
-    Column("features", Text),  # JSON list: the names of the values of a row, in order
+    Column("features", Text),  # JSON list: the names of a row's values, in order
     Column("row_budget", BigInteger),  # over the model's lifetime; null: no limit
     Column("price_per_row", Float),
     Column("n_charged", BigInteger, nullable=False),  # rows that were sent, or may have been
@@ -63,30 +63,30 @@ models = Table(
 )
 
 spaces = Table(
-    "spaces",  # what the rows of explanations hold; most explanations of a model share one
+    "spaces",  # descriptions of the features of rows; most explanations of a model share one
     metadata,
     Column("id", Text, primary_key=True),  # hash of the description
-    Column("description", Text, nullable=False),  # JSON: features, how rows are written, standard deviations
+    Column("description", Text, nullable=False),  # JSON: features, format of rows, standard deviations
 )
 
 explanations = Table(
     "explanations",
     metadata,
-    Column("id", Text, primary_key=True),  # hash of everything that decides what is asked
+    Column("id", Text, primary_key=True),  # hash of everything that decides which rows are asked
     Column("model_id", Text, ForeignKey("models.id"), nullable=False),
     Column("factual", Text, nullable=False),  # JSON
     Column("settings", Text, nullable=False),  # JSON
     Column("started_at", Text, nullable=False),
     Column("finished_at", Text),
     Column("outcome", Text),
-    Column("space_id", Text, ForeignKey("spaces.id")),  # null if acex 0.1 began it
-    Column("result", Text),  # JSON: what was found; null until it ended
-    Column("seen_at_end", BigInteger),  # the newest answer when it ended
+    Column("space_id", Text, ForeignKey("spaces.id")),  # null if acex 0.1 recorded it
+    Column("result", Text),  # JSON: what was found; null until it has ended
+    Column("seen_at_end", BigInteger),  # number of the newest answer when it ended
     Index("explanations_of_model", "model_id", "finished_at"),
 )
 
 names = Table(
-    "names",  # what the explained rows are called; equal rows share an explanation
+    "names",  # names of the explained rows; identical rows share an explanation
     metadata,
     Column("explanation_id", Text, ForeignKey("explanations.id"), primary_key=True),
     Column("name", Text, primary_key=True),
@@ -95,18 +95,18 @@ names = Table(
 queries = Table(
     "queries",  # rows that were sent, are to be sent, or have an imported answer
     metadata,
-    # A hash of model and row: PostgreSQL cannot index a row of a thousand values itself.
+    # A hash of model and row, since PostgreSQL cannot index the text of a row of a thousand values.
     Column("id", Text, primary_key=True),
     Column("model_id", Text, ForeignKey("models.id"), nullable=False),
-    Column("row", Text, nullable=False),  # its canonical form
+    Column("row", Text, nullable=False),  # its canonical text
     Column("purpose", Text, nullable=False),
-    Column("explanation_id", Text, ForeignKey("explanations.id")),  # on whose behalf it was last claimed
+    Column("explanation_id", Text, ForeignKey("explanations.id")),  # the explanation that last claimed it
     Column("attempts", Integer, nullable=False),  # how often it was sent, or may have been; 0: imported or released
     Column("claimed_by", Text),  # null: not claimed, released or abandoned
     Column("claimed_at", Text),
     Column("lease_ends", Float),  # seconds on the ledger's clock; null: no lease
     Column("reserved", Text),  # money reserved until the answer is recorded
-    Column("sequence", BigInteger),  # number of its newest answer; null: none yet
+    Column("sequence", BigInteger),  # number of its newest answer; null: no answer yet
     Index("queries_of_model", "model_id"),
 )
 
@@ -124,15 +124,15 @@ answers = Table(
 )
 
 asks = Table(
-    "asks",  # what an explanation asked, in order: enough to replay it
+    "asks",  # the questions of an explanation, in order: enough to replay it
     metadata,
     Column("explanation_id", Text, ForeignKey("explanations.id"), primary_key=True),
     Column("position", Integer, primary_key=True, autoincrement=False),
     Column("query_id", Text, ForeignKey("queries.id"), nullable=False),
     Column("purpose", Text, nullable=False),
-    Column("seen", BigInteger, nullable=False),  # the newest answer it could know
-    Column("note", Text, nullable=False),  # JSON: what else is worth keeping, such as the cost of the row
-    Column("paid", Integer, nullable=False),  # how often this explanation paid for it; 0: it was known
+    Column("seen", BigInteger, nullable=False),  # number of the newest answer that could influence it
+    Column("note", Text, nullable=False),  # JSON: further facts, such as the cost of the row
+    Column("paid", Integer, nullable=False),  # how often this explanation paid for it; 0: the answer was known
 )
 
 contradictions = Table(
@@ -150,7 +150,7 @@ contradictions = Table(
 
 
 def _add_spaces_and_results(connection: Connection) -> None:
-    """Version 2: what it takes to show an explanation without its model and data."""
+    """Version 2: what is needed to show an explanation without its model and data."""
     _run(
         connection,
         "CREATE TABLE spaces (id TEXT NOT NULL PRIMARY KEY, description TEXT NOT NULL)",
@@ -176,7 +176,7 @@ def _add_identity(connection: Connection) -> None:
 
 
 def _add_names(connection: Connection) -> None:
-    """Version 4: what the explained rows are called."""
+    """Version 4: names of the explained rows."""
     _run(
         connection,
         "CREATE TABLE names (explanation_id TEXT NOT NULL REFERENCES explanations (id), name TEXT NOT NULL, "
@@ -195,7 +195,7 @@ def _separate_answers(connection: Connection) -> None:
         connection,
         "INSERT INTO answers (model_id, sequence, query_id, label, scores, recorded_by, recorded_at) "
         "SELECT model_id, sequence, id, label, scores, claimed_by, settled_at FROM queries WHERE sequence IS NOT NULL",
-        # Owners of earlier versions hold no lock. Rows that were handed out to people have no lease.
+        # Owners of earlier versions hold no lock, so their leases have expired. Rows handed out to people have none.
         "UPDATE queries SET lease_ends = CASE WHEN leased_until >= '9999' THEN NULL ELSE 0 END",
         "DROP INDEX queries_by_sequence",
         *(f"ALTER TABLE {table} DROP COLUMN {column}" for table, column in dropped),
@@ -216,8 +216,8 @@ def _run(connection: Connection, *statements: str) -> None:
         connection.exec_driver_sql(statement)
 
 
-# Step i takes a ledger from version i + 1 to version i + 2. A new ledger starts with the tables above, so that a change
-# of them needs a step that does the same to an old ledger.
+# Migration i takes a ledger from version i + 1 to version i + 2. A new ledger starts with the tables above, so a change
+# to them needs a migration that changes an old ledger in the same way.
 MIGRATIONS: list[Callable[[Connection], None]] = [
     _add_spaces_and_results,
     _add_identity,
@@ -227,12 +227,12 @@ MIGRATIONS: list[Callable[[Connection], None]] = [
 
 
 def newest_version() -> int:
-    """The version this acex writes."""
+    """The version of ledgers that this acex writes."""
     return 1 + len(MIGRATIONS)
 
 
 def version_of(connection: Connection) -> int:
-    """The version of the ledger in this database; 0 if there is none yet.
+    """The version of the ledger in this database; 0 if the database has no ledger yet.
 
     Raises:
         LedgerFailed: the ledger is newer than this acex, or the database belongs to another program.
@@ -258,7 +258,7 @@ def version_of(connection: Connection) -> int:
 
 
 def migrate(connection: Connection) -> None:
-    """Take a ledger, or an empty database, to the newest version."""
+    """Upgrade a ledger to the newest version, or create one in an empty database."""
     version = version_of(connection)
     if version == 0:
         metadata.create_all(connection)

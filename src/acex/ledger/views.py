@@ -1,4 +1,4 @@
-"""A ledger as tables for people."""
+"""The contents of a ledger as data frames, for people."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ FROM explanations"""
 
 
 class Tables:
-    """Data frames of what a ledger holds; labels are as the model gave them, None where there is none."""
+    """Data frames of the contents of a ledger; labels have their original types, None if there is none."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def models(self) -> pd.DataFrame:
-        """A line for each model: budgets, rows charged, and how many rows are answered, unanswered, asked again."""
+        """A line per model: budgets, rows charged, and how many rows are answered, unanswered or asked again."""
         frame = self._frame(MODELS).astype({"row_budget": "Int64", "price_per_row": "Float64"})
         for money, rows in (("money_budget", "row_budget"), ("spent", "charged")):
             stored = pd.to_numeric(frame[money]).astype("Float64")
@@ -59,17 +59,17 @@ class Tables:
         return frame
 
     def queries(self, model: str | None = None, *, newest: int = LARGEST) -> pd.DataFrame:
-        """Rows with their newest answer, the latest at the end."""
+        """Rows with their newest answer, the latest last."""
         return self._frame(QUERIES, model=model or "", newest=newest).iloc[::-1].reset_index(drop=True)
 
     def answers(self, model: str) -> pd.DataFrame:
-        """Every answer of a model in order, where it came from, and whether a correction has superseded it."""
+        """Every answer of a model in order, its origin, and whether a correction has superseded it."""
         return self._frame(ANSWERS, model=model).astype({"superseded": bool})
 
     def explanations(self, model: str | None = None) -> pd.DataFrame:
-        """A line for each explanation: when it ran, how it ended, what it asked and paid, and the names of its rows.
+        """A line per explanation: when it ran, how it ended, how many rows it asked and paid for, and its names.
 
-        An explanation that goes on with a larger budget has no outcome until it ends again.
+        An explanation that continues with a larger budget has no outcome until it ends again.
         """
         frame = self._frame(EXPLANATIONS, model=model or "")
         at_end = [json.loads(r).get("asked", LARGEST) if isinstance(r, str) else LARGEST for r in frame["result"]]
@@ -79,7 +79,7 @@ class Tables:
         return frame
 
     def state(self) -> tuple[Any, ...]:
-        """What changes whenever `explanations` does; read from indexes and the short table of models alone."""
+        """A value that changes whenever `explanations` does; read from indexes and the short table of models only."""
         with self._database.read() as connection:
             return tuple(connection.execute(text(STATE)).one())
 
