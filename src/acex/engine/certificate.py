@@ -1,9 +1,9 @@
-"""A checksum over a document, and a signature over the checksum.
+"""A checksum of a document, and a signature of the checksum.
 
 The checksum is the SHA-256 of the document's canonical form: JSON with sorted keys, without spaces, texts in ASCII,
-numbers as Python writes them. Another program may indent and reorder the document. The checksum detects accidents and
-careless changes. Someone who changes a document on purpose can compute it again: only the signature protects against
-that, and only for a reader who knows the signer's public key from elsewhere.
+numbers as Python writes them. Another program may indent and reorder the document. The checksum detects accidental and
+careless changes. Someone who changes a document on purpose can recompute it: only the signature protects against that,
+and only for a reader who knows the signer's public key from another source.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from acex.errors import optional
 from acex.values import unique_names
 
 VERSION = 1
-SIGNED = b"acex certificate 1\n"  # signed before the checksum, so that no signature of something else is valid here
+SIGNED = b"acex certificate 1\n"  # signed in front of the checksum: no signature made for another purpose is valid
 
 
 def parsed(text: str) -> Any:
     """The document in a JSON text.
 
     Raises:
-        ValueError: it is not JSON, or an object has two values of one name, of which programs read different ones.
+        ValueError: it is not JSON, or an object has a duplicate name, whose value differs between programs.
     """
     return json.loads(text, parse_constant=_refused, object_pairs_hook=unique_names)
 
@@ -39,16 +39,16 @@ def canonical_form(document: Any) -> str:
 def sum_of(document: Mapping[str, Any]) -> str:
     """The checksum of a document from `parsed`, without its certificate."""
     rest = {name: value for name, value in document.items() if name != "certificate"}
-    if "rows" in rest:  # of a batch: each explanation is represented by its certificate
-        rest["rows"] = [row | {"explanation": _stands_for(row.get("explanation"))} for row in rest["rows"]]
+    if "rows" in rest:  # a batch: its checksum covers the certificate of each explanation
+        rest["rows"] = [row | {"explanation": _represented(row.get("explanation"))} for row in rest["rows"]]
     return hashlib.sha256(canonical_form(rest).encode("ascii")).hexdigest()
 
 
 def certified(document: Mapping[str, Any], sign: str | Path | None = None, *, indent: int | None = 1) -> str:
-    """The document in plain values as JSON text, with its certificate.
+    """The document, of JSON-compatible values, as JSON text with its certificate.
 
     Args:
-        sign: a file with an Ed25519 private key (PEM) that signs it.
+        sign: a file with the Ed25519 private key (PEM) to sign with.
     """
     text = _text(document, indent)
     total = sum_of(parsed(text))
@@ -59,7 +59,7 @@ def certified(document: Mapping[str, Any], sign: str | Path | None = None, *, in
 
 
 def faults(document: Mapping[str, Any], key: str | Path | None = None) -> list[str]:
-    """What is wrong with the checksum and the signature of a document from `parsed`, a sentence each.
+    """The problems of the checksum and the signature of a document from `parsed`, a sentence each.
 
     Args:
         key: a file with the public key (PEM) of the expected signer.
@@ -69,8 +69,8 @@ def faults(document: Mapping[str, Any], key: str | Path | None = None) -> list[s
         return ["no certificate: acex before 0.2.0 wrote it, or the certificate was removed."]
     if repr(certificate.get("version")) != repr(VERSION):  # neither True nor 1.0
         return [f"certificate of version {certificate.get('version')}; this acex reads version {VERSION}."]
-    strange = sorted(certificate.keys() - {"version", "sha256", "signature", "public_key"})
-    found = [f"unknown field {strange[0]!r} in the certificate."] if strange else []
+    unknown = sorted(certificate.keys() - {"version", "sha256", "signature", "public_key"})
+    found = [f"unknown field {unknown[0]!r} in the certificate."] if unknown else []
     if certificate.get("sha256") != sum_of(document):
         found.append("checksum mismatch: it was changed after it was written.")
     if "signature" in certificate:
@@ -81,7 +81,7 @@ def faults(document: Mapping[str, Any], key: str | Path | None = None) -> list[s
 
 
 def signer(document: Mapping[str, Any]) -> str | None:
-    """The public key in the certificate of a document, in base64; None where it is not signed."""
+    """The public key in the certificate of a document, in base64; None if the document is not signed."""
     certificate = document.get("certificate")
     key = certificate.get("public_key") if isinstance(certificate, dict) and "signature" in certificate else None
     return None if key is None else str(key)
@@ -91,7 +91,7 @@ def _text(document: Mapping[str, Any], indent: int | None) -> str:
     return json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False)
 
 
-def _stands_for(explanation: Any) -> Any:
+def _represented(explanation: Any) -> Any:
     certificate = explanation.get("certificate") if isinstance(explanation, dict) else None
     return explanation if certificate is None else certificate
 
@@ -104,10 +104,10 @@ def _refused(constant: str) -> Any:
 
 
 def read_key(path: str | Path, kind: Literal["private", "public"]) -> Any:
-    """The Ed25519 key of this kind that a PEM file holds.
+    """The Ed25519 key of this kind in a PEM file.
 
     Raises:
-        ValueError: it is not such a key.
+        ValueError: the file holds no such key.
     """
     serialization, ed25519, _ = _cryptography()
     content, load = Path(path).read_bytes(), getattr(serialization, f"load_pem_{kind}_key")
@@ -125,8 +125,8 @@ def read_key(path: str | Path, kind: Literal["private", "public"]) -> Any:
 def _signature(total: str, path: str | Path) -> dict[str, str]:
     key = read_key(path, "private")
     return {
-        "signature": _written(key.sign(SIGNED + total.encode())),
-        "public_key": _written(key.public_key().public_bytes_raw()),
+        "signature": _base64(key.sign(SIGNED + total.encode())),
+        "public_key": _base64(key.public_key().public_bytes_raw()),
     }
 
 
@@ -134,8 +134,8 @@ def _signature_faults(certificate: Mapping[str, Any], key: str | Path | None) ->
     _, ed25519, exceptions = _cryptography()
     try:
         raw, signature = (base64.b64decode(certificate[name], validate=True) for name in ("public_key", "signature"))
-        # Base64 has spare bits at its end, which would let a changed letter pass.
-        if [_written(raw), _written(signature)] != [certificate["public_key"], certificate["signature"]]:
+        # Base64 ignores some bits of its last letter: without this check, that letter could be changed unnoticed.
+        if [_base64(raw), _base64(signature)] != [certificate["public_key"], certificate["signature"]]:
             raise ValueError("spare bits")
         public = ed25519.Ed25519PublicKey.from_public_bytes(raw)
     except (LookupError, ValueError, TypeError):
@@ -150,7 +150,7 @@ def _signature_faults(certificate: Mapping[str, Any], key: str | Path | None) ->
     return [f"{theirs}: this is not the signer's key, or somebody else signed it."]
 
 
-def _written(raw: bytes) -> str:
+def _base64(raw: bytes) -> str:
     return base64.b64encode(raw).decode("ascii")
 
 

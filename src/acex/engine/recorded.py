@@ -1,4 +1,4 @@
-"""An explanation back from its ledger, without the model and without the data."""
+"""Loads an explanation from its ledger, without the model or the data."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from acex.values import Remark
 
 
 def load_explanation(ledger: BaseLedger, explanation: str) -> Explanation:
-    """The explanation with this identity as it stands in the ledger; `n_queries` is what all its runs have paid for.
+    """The explanation with this identity, as recorded so far; `n_queries` counts the rows that all its runs paid for.
 
     Raises:
-        ValueError: there is no such explanation, not even its first row has an answer, or acex 0.1 recorded it.
+        ValueError: there is no such explanation, its factual has no answer yet, or acex 0.1 recorded it.
     """
     record = ledger.explanation(explanation)
     everything = ledger.asks(explanation)
@@ -35,7 +35,7 @@ def load_explanation(ledger: BaseLedger, explanation: str) -> Explanation:
             f"explanation {explanation} of {record.model!r} was recorded by acex 0.1 without its features. Explain the "
             f"row again with the same ledger; the answers are reused."
         )
-    # A result is that of an earlier, smaller budget when more was asked since.
+    # If more rows were asked since, the recorded result belongs to an earlier run with a smaller budget.
     result = record.result if record.result is not None and record.result["asked"] == len(asks) else None
     space, deviations = Space.from_dict(record.space), np.array(record.space["deviations"])
     factual = dict(zip(space.names, json.loads(asks[0].row), strict=True))
@@ -63,7 +63,7 @@ def load_explanation(ledger: BaseLedger, explanation: str) -> Explanation:
 
 
 def n_corrected(ledger: BaseLedger, model: str, asks: Sequence[Ask]) -> int:
-    """How many of the labels that an explanation has used were corrected later."""
+    """How many of the labels that an explanation used were corrected later."""
     newest = ledger.known(model, [ask.row for ask in asks])
     return sum(ask.answer is not None and ask.answer.label != newest[ask.row].label for ask in asks)
 
@@ -77,7 +77,7 @@ def _corrections(ledger: BaseLedger, model: str, asks: Sequence[Ask]) -> tuple[R
 
 
 def _step(ask: Ask, plan: Plan) -> Step:
-    """The step of a question that was answered; what follows from the order is worked out later."""
+    """The step of an answered question; `all_judged` sets `hit` and `best` later."""
     assert ask.answer is not None
     return Step(
         position=ask.position,

@@ -1,9 +1,9 @@
-"""Columns left out of the document of an explanation, with a salted hash of each in their place.
+"""Redaction: columns are left out of the document of an explanation, and a salted hash replaces each of them.
 
-The hash is part of the certificate. Someone who keeps the redacted columns with their salts can prove later what they
-were; someone who has the document alone cannot test guesses, because the salt is 32 random bytes. What follows from all
-columns together stays: the labels, and the cost of each row. Someone who knows the person's other values may be able to
-infer from it how far a redacted column was moved.
+The hash is covered by the certificate. Whoever keeps the redacted columns with their salts can later prove what they
+were; someone who has only the document cannot test guesses, because the salt is 32 random bytes. What depends on all
+columns together is kept: the labels, and the cost of each row. Someone who knows the person's other values may be able
+to infer from these how far a redacted column was moved.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ LEFT_OUT = "the message is redacted."
 
 
 def left_out(columns: Iterable[str], names: Sequence[str]) -> list[str]:
-    """The columns to leave out, each once, of the features of these names.
+    """The distinct columns to leave out; `names` are those of all features.
 
     Raises:
-        ValueError: there is no such column, or none would be left.
+        ValueError: there is no such column, or no column would remain.
     """
     gone = list(dict.fromkeys(columns))
     unknown = [name for name in gone if name not in names]
@@ -42,10 +42,10 @@ def left_out(columns: Iterable[str], names: Sequence[str]) -> list[str]:
 
 
 def redacted(document: Mapping[str, Any], columns: Iterable[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The document of an explanation without some columns, and what was left out: salt and content of each.
+    """The document of an explanation without some columns, and the salt and content of each of these columns.
 
     Raises:
-        ValueError: there is no such column, or none would be left.
+        ValueError: there is no such column, or no column would remain.
     """
     names = [feature["name"] for feature in document["space"]["features"]]
     gone = left_out(columns, names)
@@ -54,7 +54,7 @@ def redacted(document: Mapping[str, Any], columns: Iterable[str]) -> tuple[dict[
     private = {name: {"salt": secrets.token_hex(32), "column": _column(document, names.index(name))} for name in gone}
     kept = [j for j, name in enumerate(names) if name not in gone]
     space, settings = document["space"], document["settings"]
-    # The identity of an explanation is a hash of the plan without a salt: guesses could be tested.
+    # The identity of an explanation is an unsalted hash of its plan, against which guesses could be tested.
     settings = {name: value for name, value in settings.items() if name != "explanation"}
     hashes = {name: hash_of(str(left["salt"]), left["column"]) for name, left in private.items()}
     words = f"Redacted in this copy, also in changes and remarks: {joined_words(gone)}."
@@ -63,12 +63,12 @@ def redacted(document: Mapping[str, Any], columns: Iterable[str]) -> tuple[dict[
     n_frozen = sum(feature["name"] in gone and bool(feature.get("frozen")) for feature in space["features"])
     n_rules = len(settings.get("rules") or ()) - len(rules)
     rows, factual = document["counterfactuals"], document["factual"]
-    before = settings.get("redacted_changes") or [0] * len(rows)  # where columns were redacted before
+    before = settings.get("redacted_changes") or [0] * len(rows)  # of columns that were redacted earlier
     n_changes = [n + sum(row[name] != factual[name] for name in gone) for n, row in zip(before, rows, strict=True)]
     cut = [rule for rule in space.get("relations", ()) if any(_names(rule, name) for name in gone)]
     features = _at(space["features"], kept)
     for j, feature in enumerate(features):
-        if any(_names(rule, feature["name"]) for rule in cut):  # it follows from a redacted column, on a grid or not
+        if any(_names(rule, feature["name"]) for rule in cut):  # computed from a redacted column, so maybe off its grid
             features[j] = _without(feature, ["grid", "digits", "values"])
     out = {
         **document,
@@ -101,14 +101,14 @@ def redacted(document: Mapping[str, Any], columns: Iterable[str]) -> tuple[dict[
 
 
 def redacted_error(error: str | None, gone: Collection[str]) -> str | None:
-    """The error, unless columns are redacted: many models quote the row that caused it."""
+    """The error, or a placeholder if columns are redacted: many models quote the row that caused the error."""
     return LEFT_OUT if error and gone else error
 
 
 def saved(
     text: str, path: str | Path | None, private: Mapping[str, Any] | None = None, left_out: str | Path | None = None
 ) -> str:
-    """The text, also written to `path` if given, and what was left out of it to `left_out`."""
+    """The text, also written to `path` if given; what was left out of it is written to `left_out` if given."""
     for file, content in ((path, text), (left_out, json.dumps(private, ensure_ascii=False))):
         if file is not None:
             Path(file).write_text(content, encoding="utf-8")
@@ -116,7 +116,7 @@ def saved(
 
 
 def hash_of(salt: str, column: Any) -> str:
-    """The hash in place of a column that was left out."""
+    """The hash that replaces a column that was left out."""
     return hashlib.sha256(f"{salt}\n{canonical_form(column)}".encode("ascii")).hexdigest()
 
 
@@ -136,12 +136,12 @@ def _column(document: Mapping[str, Any], j: int) -> dict[str, Any]:
 
 
 def _names(rule: str, column: str) -> bool:
-    """Does the text of a rule name this column?"""
+    """Whether the text of a rule contains the name of this column."""
     return re.search(rf"(?<![\w.]){re.escape(column)}(?![\w.])", rule) is not None
 
 
 def _may_stay(remark: Mapping[str, Any], gone: Sequence[str]) -> bool:
-    """Does a remark mention none of these columns? One without that information (version 0.2) may mention all."""
+    """Whether a remark mentions none of these columns; one from acex 0.2 does not say, so it may mention any."""
     return not (set(remark["columns"]) & set(gone) or remark["code"] == "unspecified")
 
 

@@ -23,14 +23,14 @@ from acex.space.scale import Quantiles, Scale
 from acex.space.space import Space
 from acex.values import Label, Remark, counted, did_you_mean, fingerprint, is_finite, joined_words, readable
 
-VISIBLE = 0.01  # of the spread of a feature: smaller steps should not decide
-FAR_OFF = 10.0  # outliers: 1% of the values that make the standard deviation so many times as large
-ENOUGH_ROWS = 20  # below this, standard deviations and plausibility are little more than guesses
+VISIBLE = 0.01  # share of a feature's spread; smaller steps count as none
+FAR_OFF = 10.0  # values are outliers if 1% of them make the standard deviation this many times as large
+ENOUGH_ROWS = 20  # with fewer, standard deviations and plausibility are little more than guesses
 
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """Points of known rows, (m, d), how they are spread, what looks like them, and their true outcomes."""
+    """Points of known rows, (m, d), with their scales, plausibility filters and true outcomes."""
 
     space: Space
     points: FloatArray
@@ -47,7 +47,7 @@ class Reference:
     def of(
         cls, data: Rows, outcomes: Any, space: Space, plausibility: Plausibility | str | None = None, seed: int = 0
     ) -> Reference:
-        """What is known of these rows, and of their true outcomes, one per row or None.
+        """The reference of these rows and their true outcomes, one per row or None.
 
         Raises:
             ValueError: a value is missing or impossible, or there is not one outcome per row.
@@ -66,14 +66,14 @@ class Reference:
         scale = Scale.of(space, points)
         known = None if outcomes is None else as_outcomes(outcomes, len(points))
         reference = cls(space, points, scale, Quantiles.of(scale, points), plausibility, known, seed)
-        reference.density("joint")  # so that an error shows here
+        reference.density("joint")  # so that an error is raised here
         return reference
 
     def __len__(self) -> int:
         return len(self.points)
 
     def without_identifiers_of(self, space: Space) -> Reference:
-        """These rows without what only identifies them in this space, in which more features may be frozen."""
+        """These rows without the identifiers of this space, in which more features may be frozen."""
         points = space.without_identifiers(self.points)
         hidden = tuple(np.flatnonzero((points != self.points).any(axis=0)).tolist())
         if not hidden:
@@ -85,7 +85,7 @@ class Reference:
 
     @property
     def remarks(self) -> tuple[Remark, ...]:
-        """Remarks on columns that identify rows, on outliers, and where the rows are too few."""
+        """Remarks on columns that identify rows, on outliers, and on too few rows."""
         space, out = self.space, []
         is_id = (space.high > space.low) & (self.scale.deviations == 0)  # see `Space.without_identifiers`
         numbers = [f for f, hidden in zip(space.features, is_id, strict=True) if hidden and f.is_number and f.frozen]
@@ -103,7 +103,7 @@ class Reference:
         return tuple(out)
 
     def density(self, kind: Kind) -> Density | None:
-        """The plausibility filter, of this kind where the settings leave it open; None without one."""
+        """The plausibility filter, of this kind unless the settings name another; None if there is no filter."""
         if self.plausibility is None:
             return None
         settings = self.plausibility.or_else(kind)
@@ -116,7 +116,7 @@ class Reference:
     def identity(self) -> str:
         """A fingerprint of these rows and outcomes."""
         outcomes = None if self.outcomes is None else fingerprint(self.outcomes)
-        # What `fingerprint` gives for the list of these four, without holding the points as text.
+        # Equal to `fingerprint` of the list of these four values, without holding all points as text.
         digest = hashlib.sha256(b'["')
         for rows in np.array_split(self.points, len(self) // 1000 + 1):
             digest.update(rows.astype("<f8").tobytes().hex().encode())
@@ -125,12 +125,12 @@ class Reference:
         return digest.hexdigest()[:32]
 
     def refuse_foreign_outcomes(self, words: Sequence[Label], *, all_words: bool = True) -> None:
-        """Raise if the outcomes are not labels of the model: they would silently be of no use.
+        """Raise if no outcome is a label of the model: the outcomes would silently be useless.
 
         Args:
             words: labels of the model.
-            all_words: these are all its labels. Otherwise a single outcome of the same type is accepted: the data may
-                contain no success.
+            all_words: whether these are all its labels. If not, a single outcome of the same type is accepted, since
+                the data may contain no success.
         """
         outcomes = list(dict.fromkeys(self.outcomes or words))
         one_sided = len(outcomes) == 1 and type(outcomes[0]) in {type(word) for word in words}
@@ -142,16 +142,16 @@ class Reference:
             )
 
     def refuse_outcomes_that_are_no_numbers(self) -> None:
-        """Raise if an outcome is not a number, for a target that is one."""
+        """Raise if an outcome is not a number, as a numeric target requires."""
         if foreign := [o for o in self.outcomes or () if isinstance(o, bool) or not is_finite(o)]:
             raise ValueError(f"outcomes must be numbers, as the answers of the model are, got {foreign[0]!r}.")
 
     def problem(self, space: Space, factual: FloatArray, options: Options, rules: Any = ()) -> Problem:
-        """What a search for one factual, (d,), has to know.
+        """The problem that a search for one factual, (d,), solves.
 
         Args:
-            space: that of the reference, with the options for this row.
-            rules: those of the options, as rules over this space.
+            space: the space of the reference, with the options for this row.
+            rules: the rules of the options, as rules over this space.
         """
         strategy = options.strategy
         region = Region.of(
@@ -173,17 +173,17 @@ class Reference:
 
     @cached_property
     def _min_step(self) -> FloatArray:
-        """The least visible step of each feature, (d,).
+        """The smallest visible step of each feature, (d,).
 
-        Where a few very large values inflate the standard deviation, the interquartile range is used.
+        If a few very large values inflate the standard deviation, the interquartile range is used instead.
         """
         lower, upper = np.quantile(self.scale.filled(self.points), [0.25, 0.75], axis=0)
-        middle = (upper - lower) / 1.349  # the standard deviation, where a feature is normal
+        middle = (upper - lower) / 1.349  # equals the standard deviation of a normal distribution
         spread = np.where(middle > 0, np.minimum(middle, self.scale.deviations), self.scale.deviations)
         return np.where(self.scale.is_nominal, 0.0, VISIBLE * spread)
 
     def hint(self, target: Target, before: Label) -> Hint | None:
-        """P(hit) by the known outcomes; None without outcomes, or where all of them are on one side."""
+        """P(hit) as estimated from the known outcomes; None if there are none, or if all are hits or all misses."""
         if self.outcomes is None:
             return None
         wanted = target.same_hits(before)
@@ -194,12 +194,12 @@ class Reference:
 
 
 def _far_off(x: FloatArray) -> float | None:
-    """The value, of (n,), farthest from the others, if it or 1% of the values make the deviation ten times as large."""
+    """The value in x, (n,), farthest from the others, if it or 1% of the values inflate the deviation tenfold."""
     x = x[x != MISSING_CODE]
     if len(x) < ENOUGH_ROWS or np.ptp(x) == 0:
         return None
     apart, few = np.abs(x - np.median(x)), max(len(x) // 100, 1)
-    farthest = float(x[apart.argmax()])  # such as 99999 for a gap, in any number of rows
+    farthest = float(x[apart.argmax()])  # such as 99999 for a missing value, in any number of rows
     inner = x[(apart <= np.sort(apart)[-1 - few]) & (x != farthest)]
     varies = (x == farthest).sum() <= few or np.ptp(np.quantile(inner, [0.25, 0.75])) > 0
     return farthest if varies and 0 < FAR_OFF * inner.std() < x.std() else None

@@ -1,4 +1,4 @@
-"""What a batch keeps of each row."""
+"""The result of one row that a batch keeps for its tables."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from acex.engine.redaction import redacted_error
 
 
 class RowResult(NamedTuple):
-    """What a batch keeps of each row."""
+    """The result of one row that a batch keeps for its tables."""
 
     outcome: str
     label_before: Any
     label_after: Any
     cost: float
     n_changes: int
-    n_not_checked: int  # changes of which it is not known whether they are needed
-    changes: dict[str, tuple[Any, Any]]  # from what to what, by feature
+    n_not_checked: int  # changes that may not be needed
+    changes: dict[str, tuple[Any, Any]]  # values before and after, by feature
     queries: int
     reused: int
     error: str | None
-    ways: tuple[tuple[str, str, float], ...] = ()  # of each change: feature, up, down or other, and its length
-    new: int = 0  # of the queries, those of this run
+    ways: tuple[tuple[str, str, float], ...] = ()  # per change: feature; up, down or other; size
+    new: int = 0  # number of queries of this run
 
     @classmethod
     def of(cls, e: Explanation, paid: int) -> RowResult:
-        """The result of an explanation for which `paid` rows were sent, in all runs together."""
+        """The result of an explanation for which all its runs together have sent `paid` rows."""
         changes = list(e.changes[["feature", "before", "after", "step"]].itertuples(index=False, name=None))
         ways = ((f, e.plan.space.feature(f).way(s, b, a), abs(s)) for f, b, a, s in changes)
         return cls(
@@ -47,7 +47,7 @@ class RowResult(NamedTuple):
         )
 
     def without(self, columns: Collection[str]) -> RowResult:
-        """The result with these features left out, and its error, which may quote the row."""
+        """The result without these features; the error is redacted as well, since it may quote the row."""
         if not columns:
             return self
         return self._replace(

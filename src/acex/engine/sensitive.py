@@ -1,4 +1,4 @@
-"""Columns that look unchangeable or sensitive by their names, such as sex and age, in seven languages.
+"""Columns whose names look unchangeable or sensitive, such as sex and age, in seven languages.
 
 A name is compared word by word: "age" is found in `applicant_age` and `ageAtEntry`, but not in `page` or `usage`.
 """
@@ -38,12 +38,12 @@ PAIRS = """
     union, veteran status
 """
 WORDS, PHRASES = frozenset(SINGLE.split()), frozenset(" ".join(pair.split()) for pair in PAIRS.split(","))
-ALONE = frozenset({"black", "white"})  # of a person; in longer names often the color of a thing
+ALONE = frozenset({"black", "white"})  # refer to a person as a whole name; in longer names often the color of a thing
 CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[\W\d_]+")
 
 
 def is_sensitive(name: str) -> bool:
-    """Does this name look like that of something that people cannot change, or that must not decide?"""
+    """Whether a column of this name seems to hold something that people cannot change or that must not decide."""
     if "età" in re.split(r"[\W\d_]+", unicodedata.normalize("NFC", name).lower()):
         return True
     letters = unicodedata.normalize("NFKD", name.replace("ß", "ss"))
@@ -57,9 +57,9 @@ def is_sensitive(name: str) -> bool:
 
 
 def free_sensitive_columns(space: Space, limited: Collection[str]) -> tuple[Remark, ...]:
-    """A remark on columns that look sensitive and may change freely; `limited` are those with limits of their own.
+    """A remark on columns that look sensitive and may change freely; `limited` are those with ranges or values.
 
-    Features that were declared one by one are left to the one who declared them.
+    Features that the caller declared are not reported.
     """
     free = [f for f in space.features if f.name in space.inferred and not f.frozen and f.direction is None]
     found = [f.name for f in free if f.name not in limited and is_sensitive(f.name)]
