@@ -1,7 +1,7 @@
 """Where rows are explained: in this process, in processes of this machine, or on a Dask cluster.
 
-An executor sends the job to each worker once and yields each item with `task(job, item)` as the results come, in any
-order. An item whose workers keep dying comes with `Lost`.
+An executor sends the job to each worker once and yields each item with the result of `task(job, item)` as soon as it is
+available, in any order. If the workers of an item keep dying, its result is `Lost`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from acex.values import is_count
 if TYPE_CHECKING:
     from distributed import Client
 
-MOST_DEATHS = 3  # of workers at the same item
-TIMEOUT = 30.0  # seconds for a cluster to answer at the beginning
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # cores are shared among the workers
+MOST_DEATHS = 3  # largest number of workers that may die at the same item
+TIMEOUT = 30.0  # seconds for a cluster to respond at the start
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # the cores are divided among the workers
 RESUME = "Answers so far are in the ledger: the same call continues from there."
 
 
@@ -39,7 +39,7 @@ class Lost(NamedTuple):
     reason: str
 
 
-# Executors know nothing of rows: `batch.scheduling` has the job, the items and the results.
+# Executors know nothing about rows: `batch.scheduling` defines the job, the items and the results.
 Job: TypeAlias = Any
 Item: TypeAlias = Any
 Result: TypeAlias = Any
@@ -55,7 +55,7 @@ class Executor(Protocol):
 
 
 class InProcess:
-    """One item after the other, in this process: nothing is pickled, and the same seed gives the same results."""
+    """One item after another in this process: nothing is pickled, and the same seed gives the same results."""
 
     def run(self, job: Job, task: Task, items: Iterable[Item]) -> Results:
         """Each item with its result, in order."""
@@ -67,7 +67,7 @@ class JoblibExecutor:
     """Processes on this machine.
 
     Args:
-        n_jobs: how many; -1 for as many as there are cores.
+        n_jobs: number of processes; -1 for one per core.
     """
 
     def __init__(self, n_jobs: int = -1) -> None:
@@ -82,7 +82,7 @@ class JoblibExecutor:
         n = effective_n_jobs(self.n_jobs)
         threads = dict.fromkeys(THREADS, str(max(cpu_count() // n, 1)))
 
-        def new_pool() -> ProcessPoolExecutor:  # our own: joblib's shared one belongs to the caller's code
+        def new_pool() -> ProcessPoolExecutor:  # not joblib's shared pool, which the caller's code may use
             return ProcessPoolExecutor(n, env=threads)
 
         with tempfile.TemporaryDirectory(prefix="acex-") as folder:
@@ -100,8 +100,8 @@ class JoblibExecutor:
                 return future
 
             def result(future: Future[Result], item: Item) -> Result | Lost:
-                # A worker that dies breaks the pool, and with it all rows in work. They are tried again one by one:
-                # one of them may be what kills workers, and alone in a pool it cannot harm the others.
+                # A worker that dies breaks the pool, so all its rows fail. They are retried one at a time: one of them
+                # may be what kills workers, and alone in a pool it does not affect the others.
                 for n_deaths in range(MOST_DEATHS):
                     try:
                         return (submit(item) if n_deaths else future).result()
@@ -110,9 +110,9 @@ class JoblibExecutor:
                 return Lost(f"the worker process died {MOST_DEATHS} times at this row; it may have run out of memory.")
 
             try:
-                # No more in work than there are workers: a row that starts later knows more answers.
+                # No more items in work than workers: a row that starts later knows more answers.
                 yield from _as_finished(submit, result, items, lambda: n)
-            except BaseException:  # also where the work is stopped: nothing more is sent
+            except BaseException:  # also if the caller stops early: send nothing more
                 pool.shutdown(kill_workers=True)
                 raise
             pool.shutdown()
@@ -124,7 +124,7 @@ def _as_finished(
     items: Iterable[Item],
     room: Callable[[], int],
 ) -> Results:
-    """Each item with its result, as they finish; at most `room()` are in work."""
+    """Each item with its result, as they finish; at most `room()` items are in work at a time."""
     waiting, in_work = iter(items), dict[Future[Result], Item]()
     while True:
         for item in islice(waiting, max(room() - len(in_work), 0)):
@@ -148,10 +148,10 @@ class DaskExecutor:
         self._where, self.timeout = client_or_address, timeout
 
     def run(self, job: Job, task: Task, items: Iterable[Item]) -> Results:
-        """Each item with its result, as they finish; another worker does what a dead one had.
+        """Each item with its result, as they finish; the items of a dead worker go to another one.
 
         Raises:
-            ExecutorFailed: the cluster does not answer, has no workers or another acex, or failed.
+            ExecutorFailed: the cluster does not respond, has no workers or another version of acex, or failed.
             ValueError: the ledger is a file, and a worker is on another machine.
         """
         with self._connected() as client, warnings.catch_warnings():
@@ -160,7 +160,7 @@ class DaskExecutor:
             warnings.filterwarnings("ignore", message="Sending large graph")
             pool = client.get_executor(pure=False, retries=2)
             try:
-                # As a task, not as scattered data: the scheduler can compute it again when its holders have died.
+                # A task rather than scattered data: the scheduler can recompute it if all workers that hold it die.
                 shared = client.submit(bytes, packed, pure=False)
                 client.replicate(shared)
 
@@ -168,12 +168,12 @@ class DaskExecutor:
                     future: Future[Result] = pool.submit(_call, shared, task, item)
                     return future
 
-                # A few more than there are threads, so that none is idle; a row that starts later knows more.
+                # More items than threads, so that none is idle, but few: a row that starts later knows more answers.
                 yield from _as_finished(submit, _result, items, lambda: 2 * max(sum(client.nthreads().values()), 1))
-            except (Exception, CancelledError) as error:  # the client's own, and those of sockets
+            except (Exception, CancelledError) as error:  # errors of the client and of sockets
                 raise ExecutorFailed(f"The Dask cluster failed ({type(error).__name__}: {error}). {RESUME}") from error
             finally:
-                with suppress(Exception):  # of a scheduler that does not answer any more
+                with suppress(Exception):  # the scheduler may no longer respond
                     pool.shutdown(wait=False)
 
     def _connected(self) -> AbstractContextManager[Client]:
@@ -190,9 +190,9 @@ class DaskExecutor:
         return connected
 
     def _check(self, client: Client, ledger_file: Path | None) -> None:
-        """Raise unless scheduler and workers have this acex and can open the ledger."""
+        """Raise unless scheduler and workers have this version of acex and can open the ledger."""
 
-        def look() -> tuple[str, str]:  # inside, so that it is sent as code: there may be no acex to import
+        def identify() -> tuple[str, str]:  # a local function is sent as code: acex may be missing there
             import socket
 
             from acex._version import __version__
@@ -201,7 +201,7 @@ class DaskExecutor:
 
         try:
             client.wait_for_workers(1, timeout=self.timeout)
-            found = {client.run_on_scheduler(look), *client.run(look).values()}
+            found = {client.run_on_scheduler(identify), *client.run(identify).values()}
         except TimeoutError:
             raise ExecutorFailed(f"The Dask cluster has no workers after {self.timeout:g} s.") from None
         except ImportError as error:
@@ -240,7 +240,7 @@ def _unpacked(packed: bytes | Path) -> Job:
 def _packed(job: Job) -> bytes:
     try:
         return bytes(cloudpickle.dumps(job))
-    except Exception as error:  # objects raise what they like
+    except Exception as error:  # pickling may raise anything
         raise TypeError(
             f"the model, a rule or another option cannot be sent to another process: {error}. Use n_jobs=1, or load "
             f"it inside a function: model=lambda rows: load().predict(rows)."
@@ -248,7 +248,7 @@ def _packed(job: Job) -> bytes:
 
 
 def executor_for(n_jobs: int, executor: Executor | None) -> Executor:
-    """The executor given, or one for so many processes."""
+    """The executor if one is given, or else one for this number of processes."""
     from joblib import effective_n_jobs
 
     if executor is not None:

@@ -1,4 +1,4 @@
-"""The explanations of many rows of one model, computed as they are read."""
+"""The explanations of many rows of one model, computed on access."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMAT = 2  # of the JSON form
-MOST_KEPT = 256  # explanations kept in memory where a ledger on disk has them too
+MOST_KEPT = 256  # largest number of explanations kept in memory if a ledger on disk has them too
 
 
 class Explanations(Sequence[Explanation]):
-    """The explanations of many rows, computed when they are read.
+    """The explanations of many rows, computed on access.
 
-    One for each row, in their order. A row that could not be explained has one too, with the outcome "failed" and its
-    error. `as_finished` yields them as they are done. Answers are in the ledger at any moment: after Ctrl-C,
-    `explain_many` with the same arguments continues from there. With a ledger on disk only the latest are kept in
-    memory, and the others are read back when they are needed.
+    There is one per row, in the order of the rows. If a row could not be explained, the outcome is "failed", and
+    `error` says why. `as_finished` yields them as they finish. Answers are always recorded in the ledger: after Ctrl-C,
+    `explain_many` with the same arguments continues from there. With a ledger on disk, only the latest explanations are
+    kept in memory, and the others are loaded again when needed.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Explanations(Sequence[Explanation]):
         self._planner, self._options, self._rows = planner, options, as_frame(X)
         self._budget_total, self._progress = budget_total, progress
         self._space = planner.space.widened(options.ranges, options.values)
-        planner.space.encode(self._rows.iloc[:0])  # raises where columns are wrong, before anything is sent
+        planner.space.encode(self._rows.iloc[:0])  # raises if columns are wrong, before anything is sent
         self._index = self._rows.index
         self._ids = [as_json(name) for name in self._index]
         if missing := [i for i, name in enumerate(self._ids) if is_missing(name)]:
@@ -70,9 +70,9 @@ class Explanations(Sequence[Explanation]):
             )
         self._failed: dict[int, Explanation] = {}
         self._recent: dict[int, Explanation] = {}
-        self._stored: dict[int, tuple[str, int, int]] = {}  # identity, n_queries, n_reused of those in the ledger
-        self._results: dict[int, RowResult] = {}  # of the rows that are done, by position
-        self._finished: list[int] = []  # positions in the order in which they were done
+        self._stored: dict[int, tuple[str, int, int]] = {}  # identity, n_queries, n_reused of those only in the ledger
+        self._results: dict[int, RowResult] = {}  # of the finished rows, by position
+        self._finished: list[int] = []  # positions in the order in which they finished
         run = BatchRun(
             BatchJob(planner, options),
             self._rows,
@@ -89,7 +89,7 @@ class Explanations(Sequence[Explanation]):
         return len(self._rows)
 
     def __getitem__(self, position: Any) -> Any:
-        """The explanation of the row at this position, or a list of those of a slice."""
+        """The explanation of the row at this position, or for a slice a list of explanations."""
         if isinstance(position, slice):
             return [self[i] for i in range(len(self))[position]]
         if not -len(self) <= position < len(self):
@@ -103,7 +103,7 @@ class Explanations(Sequence[Explanation]):
         return self._kept(position)
 
     def as_finished(self) -> Iterator[tuple[int, Explanation]]:
-        """Position and explanation of each row, as they are done."""
+        """Position and explanation of each row, as they finish."""
         n = 0
         while n < len(self._finished) or self._advance():
             yield self._finished[n], self._kept(self._finished[n])
@@ -111,7 +111,7 @@ class Explanations(Sequence[Explanation]):
 
     @property
     def errors(self) -> dict[int, str]:
-        """The errors of rows so far, by position."""
+        """The errors of the rows finished so far, by position."""
         return {i: result.error for i, result in sorted(self._results.items()) if result.error is not None}
 
     def _run(self, run: BatchRun) -> Iterator[None]:
@@ -126,14 +126,14 @@ class Explanations(Sequence[Explanation]):
                 yield
 
     def _advance(self) -> bool:
-        """Finish one more row; False when all are done."""
+        """Finish one more row; False if all are finished."""
         return next(self._work, self) is None
 
     # -- where explanations are kept -----------------------------------------------------------------------------
 
     def _keep(self, position: int, explanation: Explanation) -> None:
-        """Keep the explanation of a row; the oldest are dropped from memory where a ledger on disk has them."""
-        if explanation.outcome == "failed":  # no ledger has these
+        """Keep the explanation of a row; if a ledger on disk has the oldest one too, drop it from memory."""
+        if explanation.outcome == "failed":  # a ledger does not keep these
             self._failed[position] = self._named(position, explanation)
             return
         self._recent.pop(position, None)
@@ -144,7 +144,7 @@ class Explanations(Sequence[Explanation]):
             self._stored[oldest] = (e.plan.identity, e.n_queries, e.n_reused)
 
     def _kept(self, position: int) -> Explanation:
-        """The explanation of a row that was kept."""
+        """The kept explanation of a row, from memory or the ledger."""
         for kept in (self._failed, self._recent):
             if position in kept:
                 return kept[position]
@@ -165,14 +165,14 @@ class Explanations(Sequence[Explanation]):
         return [self._results.get(i, NOT_DONE).without(gone) for i in range(len(self))]
 
     def frame(self, *, redact: Iterable[str] = ()) -> pd.DataFrame:
-        """A row for each factual, by its name in the data.
+        """A line for each factual, with the index of `X`.
 
-        Columns: outcome ("failed" where there is an error), label_before, label_after, cost, n_changes, n_not_checked
+        Columns: outcome ("failed" if there is an error), label_before, label_after, cost, n_changes, n_not_checked
         (changes that may not be needed), changes (a mapping from feature to before and after), queries (rows paid for,
         by all runs), reused (known before), error.
 
         Args:
-            redact: features to leave out, as in all methods with this argument; errors are then left out, too.
+            redact: features to leave out, as in all methods with this argument; errors are then left out as well.
         """
         return frame_of(self._all_results(redact), self._index)
 
@@ -195,11 +195,11 @@ class Explanations(Sequence[Explanation]):
         return Summary.of(results, self._index, compared)
 
     def table(self, *, redact: Iterable[str] = ()) -> pd.DataFrame:
-        """A row for each factual, of plain columns, as `save` writes it.
+        """A line for each factual, with plain columns, as `save` writes it.
 
         Columns: id, outcome, label_before, label_after, cost, n_changes, n_not_checked, queries, reused, error; then
         for each feature NAME its value ("NAME before"), that of the counterfactual ("NAME after") and the difference in
-        standard deviations ("NAME step"). The last two are missing where there is no counterfactual.
+        standard deviations ("NAME step"). The last two are missing if there is no counterfactual.
         """
         gone = list(redact)
         return results_table(self._all_results(gone), self._rows, self._ids, self._space, gone)
@@ -207,7 +207,7 @@ class Explanations(Sequence[Explanation]):
     # -- files ---------------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path, *, redact: Iterable[str] = ()) -> None:
-        """Write `table()` to a .csv, .xlsx or .parquet file; a spreadsheet runs no text in it as a formula.
+        """Write `table()` to a .csv, .xlsx or .parquet file; no spreadsheet will run text in it as a formula.
 
         Raises:
             ValueError: the file has another suffix.
@@ -252,8 +252,8 @@ class Explanations(Sequence[Explanation]):
         """What explaining these rows would cost, from what the ledger knows. Sends nothing.
 
         Args:
-            price_per_row: price of a query; by default the one the ledger has.
-            ledger: where to look; by default the explainer's.
+            price_per_row: price of a query; by default the one in the ledger.
+            ledger: the ledger to read; by default the explainer's.
         """
         plans, wrong = list[Plan](), dict[str, str]()
         for i in range(len(self)):
@@ -272,7 +272,7 @@ class Explanations(Sequence[Explanation]):
         )
 
     def common_changes(self, *, budget: int = 200, count: int = 3) -> CommonChanges:
-        """A few changes that flip the decision for many of the rows, each tried with real queries.
+        """A few changes that flip the decision for many of the rows, each tested with real queries.
 
         Args:
             budget: how many rows may be sent to the model for this. A hard cap.
@@ -296,7 +296,7 @@ class Explanations(Sequence[Explanation]):
         return draw_explanations(without(e, gone) for e in self)
 
     def _repr_html_(self) -> str:
-        """The rows that are done so far, for a notebook: looking at it must not cost anything."""
+        """The rows finished so far, for a notebook: displaying them must not cost anything."""
         from acex.show.html import explanations_html
 
         done = [(self._index[i], self._kept(i)) for i in sorted(self._results)]

@@ -1,4 +1,4 @@
-"""The results of many rows: tables, the files that other programs open, and what the rows have in common."""
+"""The results of many rows: tables, files for other programs, and a summary."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ COLUMNS = (
     *("outcome", "label_before", "label_after", "cost"),
     *("n_changes", "n_not_checked", "queries", "reused", "error"),
 )
-MOST_LINES = 12  # of a table are printed
+MOST_LINES = 12  # largest number of lines of a table that are printed
 
 
 def frame_of(results: Sequence[RowResult], index: pd.Index[Any]) -> pd.DataFrame:
-    """A row for each result, by these names."""
+    """A line for each result, with this index."""
     return pd.DataFrame(list(results), index=index, columns=RowResult._fields).drop(columns=["ways", "new"])
 
 
 def results_table(
     results: Sequence[RowResult], rows: pd.DataFrame, ids: Sequence[Any], space: Space, redact: Collection[str]
 ) -> pd.DataFrame:
-    """A row for each factual, of plain columns; see `Explanations.table`."""
+    """A line for each factual, with plain columns; see `Explanations.table`."""
     table = {"id": pd.Series(ids, dtype=object).infer_objects()}
     table |= {name: _column([getattr(result, name) for result in results]) for name in COLUMNS}
     signed = [{f: -size if way == "down" else size for f, way, size in result.ways} for result in results]
@@ -44,7 +44,7 @@ def results_table(
             continue
         before = column.tolist()
         after = [result.changes.get(name, (None, v))[1] for result, v in zip(results, before, strict=True)]
-        if isinstance(feature, Date) and feature.step == "D" and not feature.form:  # days of pandas, without 00:00:00
+        if isinstance(feature, Date) and feature.step == "D" and not feature.form:  # timestamps, without 00:00:00
             before, after = ([v if is_missing(v) else feature.written(v) for v in some] for some in (before, after))
         table[f"{name} before"] = _column(before)
         table[f"{name} after"] = _column([v if ok else None for v, ok in zip(after, found, strict=True)])
@@ -54,7 +54,7 @@ def results_table(
 
 
 def write_parquet(table: pd.DataFrame, path: Path) -> None:
-    """Write a table to a Parquet file, whose columns have one type each.
+    """Write a table to a Parquet file; columns of mixed types are written as text.
 
     Raises:
         MissingExtra: pyarrow is not installed.
@@ -73,14 +73,14 @@ WRITERS: dict[str, Callable[[pd.DataFrame, Path], object]] = {
 
 
 def _column(values: Sequence[Any]) -> pd.Series[Any]:
-    """Values as files hold them; whole numbers stay whole where some are missing, so that 1500 is not 1500.0."""
+    """Values as files hold them; whole numbers stay integers even if some are missing (1500, not 1500.0)."""
     plain = pd.Series([json_value(value) for value in values], dtype=object)
     dtype: Any = plain.dropna().infer_objects().dtype
     nullable: Any = {"i": "Int64", "f": float}.get(dtype.kind, object)
     return plain.astype(nullable if plain.isna().any() else dtype)
 
 
-# -- in common -----------------------------------------------------------------------------------------------------
+# -- summary -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,12 +89,12 @@ class Summary:
 
     Attributes:
         outcomes: how many rows have each outcome.
-        changes: a line for each feature that has to change, most often first: in how many rows, their share of those
-            found, how often up, down or to another category, and the median step up or down in standard deviations.
+        changes: a line for each feature that has to change, most frequent first: in how many rows, as a share of the
+            rows found, how often up, down or to another category, and the median step in standard deviations.
         n_not_checked: how many changes were not checked, so that some may not be needed.
         not_found: the names of rows without a counterfactual, with the outcome or the error.
-        queries: rows sent, or claimed by a run that was killed, for all of them. earlier: those of earlier runs.
-        groups: groups of rows side by side; None without `by`.
+        queries: rows sent for all of them, or claimed by a run that was killed. earlier: those of earlier runs.
+        groups: a comparison of groups of rows; None without `by`.
     """
 
     outcomes: pd.Series[int]
@@ -107,7 +107,7 @@ class Summary:
 
     @classmethod
     def of(cls, results: Sequence[RowResult], index: pd.Index[Any], groups: Groups | None = None) -> Summary:
-        """The summary of these results, by the names of their rows."""
+        """The summary of these results; `index` has the names of their rows."""
         frame = frame_of(results, index)
         missed = frame[~frame["outcome"].isin(["found", "already_target"])]
         return cls(
@@ -145,7 +145,7 @@ class Summary:
 
 
 def _changes(found: Sequence[RowResult]) -> pd.DataFrame:
-    """How often each feature has to change, which way, and how far."""
+    """How often each feature has to change, in which direction, and by how much."""
     steps = pd.DataFrame([way for result in found for way in result.ways], columns=pd.Index(["feature", "way", "size"]))
     lines = []
     for name, group in steps.groupby("feature"):

@@ -1,4 +1,4 @@
-"""In which order many rows are explained, how a total budget is allocated to them, and the work itself.
+"""The order in which many rows are explained, the allocation of a total budget to them, and the run itself.
 
 Rows share the ledger, so each learns from the answers to those before it.
 """
@@ -26,17 +26,17 @@ from acex.values import as_json
 
 @dataclass(frozen=True)
 class BatchJob:
-    """What is the same for all rows; it is sent to each worker once."""
+    """The part that is the same for all rows; it is sent to each worker once."""
 
     planner: Planner
     options: Options
 
 
 class Work(NamedTuple):
-    """A row to be explained.
+    """A row to explain.
 
-    `allowance` is how many rows may be sent for it, by all runs together; None for its whole budget. `names` are those
-    of the row and of identical rows, where they have any.
+    `allowance` is how many rows all runs together may send for it; None for its whole budget. `names` are the names of
+    this row and of identical rows, if they have any.
     """
 
     position: int
@@ -46,14 +46,14 @@ class Work(NamedTuple):
 
 
 class Done(NamedTuple):
-    """The explanation of a row, and how many rows all runs together sent for it."""
+    """The explanation of a row, and how many rows all runs together have sent for it."""
 
     explanation: Explanation
     paid: int = 0
 
 
 def explain_row(job: BatchJob, work: Work) -> Done:
-    """The explanation of a row; an error is recorded as that of the row."""
+    """The explanation of a row; if it raises, one with the outcome "failed" and the error."""
     paid, sent, planner = 0, 0, job.planner
     try:
         session = planner.session(work.row, job.options)
@@ -72,7 +72,7 @@ def explain_row(job: BatchJob, work: Work) -> Done:
 
 
 def allowances(paid: Mapping[int, int], budget: int, left: int) -> dict[int, int]:
-    """How many rows may be sent for each row, by all runs together: one more for the row that has least, and again."""
+    """How many rows all runs may send for each row: the row with the fewest repeatedly gets one more."""
     allowed = dict(paid)
     heap = [(n, i) for i, n in paid.items() if n < budget]
     heapq.heapify(heap)
@@ -86,10 +86,10 @@ def allowances(paid: Mapping[int, int], budget: int, left: int) -> dict[int, int
 
 @dataclass(frozen=True)
 class BatchRun:
-    """The work on many rows.
+    """A run over many rows.
 
     Args:
-        keep, kept: store the explanation of a row so far, and read it back.
+        keep, kept: functions that store the explanation of a row so far, and load it again.
     """
 
     job: BatchJob
@@ -100,15 +100,15 @@ class BatchRun:
     budget_total: int | None = None
 
     def __iter__(self) -> Iterator[tuple[int, Explanation, int]]:
-        """Position, explanation and queries of each row that is finished."""
+        """Position, explanation and queries of each row, as they finish."""
         order, twins = self._order()
         for position, (explanation, paid) in self._rounds(order, twins):
             yield position, explanation, paid
-            for twin in twins[position]:  # nothing is sent for them
+            for twin in twins[position]:  # nothing was sent for these
                 yield twin, _with_sent(explanation, 0), 0
 
     def _order(self) -> tuple[list[int], dict[int, list[int]]]:
-        """Positions in the order of work, each different row once, and by each of these the rows identical to it.
+        """Positions of distinct rows in the order of work, and for each of them the positions of identical rows.
 
         Rows learn from those before them, so the order is random: no group of rows may come first. Rows that do not fit
         the space come last; they will fail.
@@ -128,7 +128,7 @@ class BatchRun:
     ) -> Iterator[tuple[int, Done]]:
         """The results of these rows with these allowances, as they finish."""
         index = self.rows.index
-        # Not `isinstance`: whether pandas gives selected rows a RangeIndex depends on its version and on their number.
+        # Not `isinstance`: whether selected rows have a RangeIndex depends on their number and the version of pandas.
         has_names = not index.equals(pd.RangeIndex(len(index)))
         names = {i: (i, *twins[i]) if has_names else () for i in allowed}
         work = (
@@ -136,24 +136,24 @@ class BatchRun:
         )
         for item, result in self.executor.run(self.job, explain_row, work):
             if isinstance(result, Lost):
-                # A dead worker cannot say what it sent: count all that was allowed, or what the ledger says.
+                # A dead worker cannot report what it sent: assume its allowance, or else what the ledger has.
                 n = item.allowance or self._recorded(item.position)[0]
                 result = Done(self.job.planner.failed(item.row, self.job.options, result.reason, sent=n), n)
             yield item.position, result
 
     def _recorded(self, i: int) -> tuple[int, bool]:
-        """How many rows earlier runs have sent for a row, and whether one has begun it."""
+        """How many rows earlier runs have sent for a row, and whether any run has asked a question for it."""
         session = self.job.planner.session(self.rows.iloc[[i]], self.job.options)
         session.begin()
         return session.box.paid, bool(session.box.ledger.asks(session.identity))
 
     def _rounds(self, order: Sequence[int], twins: Mapping[int, Sequence[int]]) -> Iterator[tuple[int, Done]]:
-        """The results of rows as they finish.
+        """The results of rows, as they finish.
 
-        Of a total budget each gets an equal share; what rows leave of theirs is shared among those that need more.
+        Each row gets an equal share of a total budget; what some rows do not use is divided among those that need more.
 
         Raises:
-            LedgerFailed: the ledger cannot be read, so a total budget cannot be kept.
+            LedgerFailed: the ledger cannot be read, so a total budget cannot be enforced.
         """
         if self.budget_total is None:
             yield from self._pass(dict.fromkeys(order), twins)
@@ -169,7 +169,7 @@ class BatchRun:
                 raise
             except Exception as error:
                 yield i, Done(failed(self.rows.iloc[[i]], options, f"{type(error).__name__}: {error}"))
-        again = set(begun)  # these run also without a new query: everything they ask may already be known
+        again = set(begun)  # they run even without an allowance: all their answers may be known
         left, sent = self.budget_total - sum(paid.values()), Counter[int]()  # sent by this run
         while True:
             allowed = {i: n for i, n in allowances(paid, budget, left).items() if n > paid[i] or i in again}
@@ -177,7 +177,7 @@ class BatchRun:
                 break
             finished, again = [], set()
             for i, (e, n_paid) in self._pass(allowed, twins):
-                # A row that failed before it could read what was paid for it has not got it back.
+                # `n_paid` is smaller if a row failed before it could read what earlier runs paid; that is no refund.
                 left -= max(n_paid - paid[i], 0)
                 paid[i] = max(n_paid, paid[i])
                 sent[i] += e.n_queries
@@ -192,5 +192,5 @@ class BatchRun:
 
 
 def _with_sent(explanation: Explanation, sent: int) -> Explanation:
-    """The explanation with the queries of all rounds of this run."""
+    """The explanation with the number of rows that all passes of this run have sent."""
     return replace(explanation, n_queries=sent, n_reused=max(len(explanation.steps) - sent, 0))
