@@ -1,7 +1,7 @@
 """The public interface: `explain` for one row, `Explainer` for several rows of one model.
 
-The options of a row are written out where people meet them first, in `explain` and `Explainer.explain`; other methods
-take the same ones as `RowOptions`. `acex.options` declares them, and a test compares the three.
+`explain` and `Explainer.explain`, which people meet first, spell out the options of a row; other methods take the same
+ones as `RowOptions`. `acex.options` declares them, and a test compares the three.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def explain(
             what `data` is: a DataFrame with the same columns and dtypes, or a 2-D array.
         x: the row to explain: a Series, a mapping, a frame of one row, or a 1-D array.
         data: known rows of the domain. Scales, plausibility and candidates come from it.
-        outcomes: known true outcomes of `data`, one per row, as the model labels them. They are hints where to look
-            first, not answers of the model.
+        outcomes: known true outcomes of `data`, one per row, in the model's labels. They are hints where to look first,
+            not answers of the model.
         target: the wanted label, or a list of labels; by default any other than the one x has. For a number,
             `acex.AtLeast(...)`, `acex.AtMost(...)`, `acex.Between(...)` or `acex.Relative(...)`.
         budget: how many rows may be sent to the model, including the first one (x itself). A hard cap.
@@ -89,19 +89,19 @@ def explain(
         rules: what must hold in every row sent after x: texts such as "duration <= 84 - age", or functions from rows
             to one True or False per row.
         max_changes: how many features may change.
-        prefer: where the realistic answer changes more than four features, a short one with at most four is offered
-            beside it, which may be unusual: "realistic" or "short" says which comes first. None: realistic first, and
-            no short answer where every feature is declared or the strategy has effort "spend".
+        prefer: if the realistic answer changes more than four features, a short one with at most four is offered as
+            well, which may be unusual: "realistic" or "short" says which comes first. None: realistic first, and no
+            short answer if every feature is declared or the strategy has effort "spend".
         cost: how the size of a change is measured; by default `acex.Cost()`, or the paper's for strategy "penalty".
-        plausibility: how much a counterfactual must look like data, a kind such as "lof"; None for not at all.
-        space: what each feature can hold; by default `acex.Space.infer(data)`.
+        plausibility: how similar a counterfactual must be to `data`, or a kind such as "lof"; None for no such limit.
+        space: the features and the values they can hold; by default `acex.Space.infer(data)`.
         strategy: "feasible"; "penalty", which is ACE with repairs; or `acex.Feasible(...)`, `acex.Penalty(...)`.
         queries_per_round: rows that are sent together, if waiting costs more than a few additional queries.
-        ledger: where answers are recorded so that none is paid for twice: a path, a URL of PostgreSQL, an
+        ledger: where answers are recorded, so that none is paid for twice: a path, a URL of PostgreSQL, an
             `acex.Ledger`, or None for the memory of this process. An interrupted explanation continues from there.
         seed: the same seed and answers give the same queries.
-        callback: called with the explanation so far after each query, or round of them.
-        progress: a progress bar on stderr; by default when that is a terminal.
+        callback: called with the explanation so far after each query, or each round of queries.
+        progress: whether to show a progress bar on stderr; by default if stderr is a terminal.
 
     Returns:
         The explanation. `e.counterfactual` is the changed row; `print(e)` shows the changes.
@@ -180,7 +180,7 @@ class Explainer:
 
     @property
     def space(self) -> Space:
-        """What each feature can hold."""
+        """The features and the values they can hold."""
         return self._planner.space
 
     @property
@@ -195,7 +195,7 @@ class Explainer:
 
     @property
     def remarks(self) -> tuple[Remark, ...]:
-        """What holds for all rows, such as rows of the data that were left out."""
+        """Remarks that apply to all rows, such as on rows of the data that were left out."""
         return self._planner.remarks
 
     # -- one row -------------------------------------------------------------------------------------------------
@@ -282,10 +282,10 @@ class Explainer:
         return mine(self.space, points)
 
     def import_answers(self, rows: Rows, labels: Any, *, new_labels: bool = False) -> int:
-        """Records labels that the model itself gave elsewhere, as free evidence; returns how many rows were new.
+        """Record labels that the model itself gave elsewhere, as free evidence; return how many rows were new.
 
         Args:
-            new_labels: of a model with unknown labels, also accept texts that it has not given, once it has given two.
+            new_labels: if the model's labels are unknown, accept new texts even after it has given two labels.
 
         Raises:
             ValueError: a row does not fit the space, or a label cannot come from the model. Nothing was recorded.
@@ -314,15 +314,15 @@ class Explainer:
         progress: bool | None = None,
         **options: Unpack[RowOptions],
     ) -> Explanations:
-        """The explanations of many rows, which share their answers; each is computed when it is read.
+        """The explanations of many rows, which share their answers; each is computed on access.
 
         Args:
             X: the rows: a DataFrame, a 2-D array or a list of mappings.
             budget_total: how many rows may be sent to the model for all of them together, in this run and those that
                 it continues. A hard cap, shared equally.
             n_jobs: processes on this machine; -1 for one per core, 1 for this process only.
-            executor: what runs the work instead, such as `acex.DaskExecutor("tcp://host:8786")`.
-            progress: a progress bar on stderr; by default when that is a terminal.
+            executor: runs the work instead of processes, such as `acex.DaskExecutor("tcp://host:8786")`.
+            progress: whether to show a progress bar on stderr; by default if stderr is a terminal.
             options: those of `acex.explain` about one row, from `target` to `seed`, the same for all rows.
 
         Example:
@@ -337,7 +337,7 @@ class Explainer:
         from acex.batch.executors import InProcess, executor_for
 
         checked = self._options(options)
-        self._planner.check(checked)  # what is wrong for every row is reported before any is sent
+        self._planner.check(checked)  # report what is wrong for every row before any is sent
         chosen = executor_for(n_jobs, executor)
         check_count("budget_total", budget_total, optional=True)
         if budget_total is not None or not isinstance(chosen, InProcess):
@@ -345,11 +345,11 @@ class Explainer:
         return Explanations(self._planner, X, checked, chosen, budget_total=budget_total, progress=progress)
 
     def _share_ledger(self) -> None:
-        """Move answers in memory to a temporary file that processes can share; it is deleted with its ledger."""
+        """Replace a ledger in memory by a temporary file that processes can share, deleted with its ledger."""
         if not isinstance(self.ledger, MemoryLedger):
             return
         folder = mkdtemp(prefix="acex-")
         shared = open_ledger(Path(folder) / "ledger.db")
-        weakref.finalize(shared, rmtree, folder, ignore_errors=True)  # batches use it after the explainer is gone
+        weakref.finalize(shared, rmtree, folder, ignore_errors=True)  # a batch may use it longer than the explainer
         self.ledger.copy_to(shared)
         self._planner.ledger = shared

@@ -1,6 +1,6 @@
 """Every option of an explanation, declared once.
 
-`Options` holds the options of one row; the metadata of each field says how it is checked and what it is for. The
+`Options` holds the options of one row; the metadata of each field says how it is checked and described. The
 options of a cost, a strategy, a model and the data are arguments of `acex.Cost`, `acex.Feasible`, `acex.Model`,
 `acex.Space.infer` and `acex.Explainer`; `NESTED` describes these. Derived from the declarations: validation, the plan's
 settings and fingerprint, the flags of the command line, the studio's form and code, the report's settings, and
@@ -44,13 +44,13 @@ class Declaration:
     """One option.
 
     Attributes:
-        name: of the argument.
-        kind: of its value, for forms and flags; "object" where only Python can write it.
+        name: name of the argument.
+        kind: kind of its value, for forms and flags; "object" if it can only be given in Python.
         group: the heading under which help lists it.
-        flag: on the command line, with what stands for its value; empty where there is none.
-        owner: whose argument it is: "row" for `explain`, "cost" for `Cost`, and so on.
-        decides: does it decide which rows are sent? Then it is part of the plan's fingerprint, unless at its default.
-        recorded: is it part of the plan's settings? Frozen columns and directions are not: the space has them.
+        flag: its flag on the command line, with a placeholder for the value; empty if there is none.
+        owner: what takes the argument: "row" for `explain`, "cost" for `Cost`, and so on.
+        decides: whether it decides which rows are sent. The plan's fingerprint then includes it, unless at its default.
+        recorded: whether it is part of the plan's settings. Frozen columns and directions are not: the space has them.
     """
 
     name: str
@@ -65,12 +65,12 @@ class Declaration:
 
 
 def _option(check: Callable[[str, Any], Any], kind: Kind, default: Any, *declared: str, **more: bool) -> Any:
-    """A field of `Options`: `check` takes its name and what the caller gave, and returns what the field holds."""
+    """A field of `Options`: `check` takes its name and the caller's value, and returns the value of the field."""
     metadata = {"check": check, "declared": (kind, default, *declared), "more": more}
     return field(default_factory=lambda: check("", default), metadata=metadata)
 
 
-# -- checks: each returns the value in the form in which it is used ----------------------------------------------
+# -- checks: each returns the value as it is used ----------------------------------------------------------------
 
 
 def _count(least: int, optional: bool = False) -> Callable[[str, Any], int | None]:
@@ -219,7 +219,7 @@ class Options:
         """The options among the arguments of a call (`locals()`), by name.
 
         Raises:
-            ValueError, TypeError: one of them is wrong, or two of them do not go together.
+            ValueError, TypeError: one of them is wrong, or two of them conflict.
         """
         held = {f.name: f.metadata["check"](f.name, arguments[f.name]) for f in fields(cls) if f.name in arguments}
         options = cls(**held)
@@ -247,7 +247,7 @@ class Options:
             raise ValueError("prefer: a short answer beside a realistic one needs count=1 and no max_changes.")
 
     def settings(self, space: Space) -> dict[str, Any]:
-        """The recorded options in plain values, by the names of the space's columns."""
+        """The recorded options as JSON-compatible values; columns are given by the names of the space."""
         plain = {f.name: getattr(self, f.name) for f in fields(self) if BY_NAME[f.name].recorded}
         for name in ("ranges", "values"):
             by_index = space.by_index(name, getattr(self, name))
@@ -261,7 +261,7 @@ class Options:
 
 
 def _limit(value: Any) -> Any:
-    """A value of `ranges` or `values` as JSON holds it: None for an end without a limit, and for no value."""
+    """A value of `ranges` or `values` for JSON: None for an end without a limit, and for a missing value."""
     return None if is_missing(value) or (isinstance(value, float) and isinf(value)) else as_json(value)
 
 
@@ -306,7 +306,7 @@ BY_NAME = {declaration.name: declaration for declaration in DECLARED}
 
 
 def search_arguments(by_name: Mapping[str, Any]) -> dict[str, Any]:
-    """Options by name as `Explainer.search` takes them: those of the strategy and of the cost as objects.
+    """Options by name as `Explainer.search` takes them: those of strategy and cost are merged into objects.
 
     Raises:
         ValueError: the strategy does not have one of these options, or a value is wrong.
@@ -328,7 +328,7 @@ def search_arguments(by_name: Mapping[str, Any]) -> dict[str, Any]:
 
 # -- unknown arguments -------------------------------------------------------------------------------------------
 
-PLACES = {  # of options that are no arguments themselves
+PLACES = {  # where to pass options that are not arguments
     "cost": "cost=acex.Cost({}=...)",
     "strategy": "strategy=acex.Feasible({}=...)",
     "model": "acex.Model(..., {}=...)",
@@ -339,7 +339,7 @@ T = TypeVar("T")
 
 
 def suggests_names(function: Callable[P, T]) -> Callable[P, T]:
-    """The function, with a suggestion in the error about an unknown argument."""
+    """Decorator: the error about an unknown argument suggests a name or where to pass it."""
     parameters = inspect.signature(function).parameters
     takes_options = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     known = [*parameters, *(RowOptions.__annotations__ if takes_options else ())]

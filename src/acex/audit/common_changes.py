@@ -1,10 +1,10 @@
-"""Common changes: a few that turn the decision for many rows, each tried on rows by real queries.
+"""Common changes: a few that turn the decision for many rows, each tested on rows with real queries.
 
-Candidates come from the counterfactuals that were found: a set of features with a direction for each, and a size, by
-quantiles of the sizes found. Half of the budget chooses among them, on the same rows for all; the other half measures
-those chosen on rows that had no part in the choice, so that their shares are not biased. A row that a change cannot be
-applied to, because of a range, a frozen feature, a rule or plausibility, counts as not turned and costs nothing. As in
-AReS and GLOBE-CE the answer is about many rows; unlike these it needs only labels.
+Candidates come from the counterfactuals that were found: a set of features with a direction for each, and sizes that
+are quantiles of the sizes found. Half of the budget is used to choose among them, all on the same rows. The other half
+measures the chosen ones on rows that were not used for the choice, so that their shares are unbiased. A row to which a
+change cannot be applied, because of a range, a frozen feature, a rule or plausibility, counts as not turned and costs
+nothing. As in AReS and GLOBE-CE the answer is about many rows; unlike these methods it needs only labels.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from acex.search.problem import Problem
 from acex.space.space import Space
 from acex.values import is_missing, printable, readable
 
-SIZES = (0.5, 0.75, 0.9)  # quantiles of the sizes of changes: a larger change turns more rows
+SIZES = (0.5, 0.75, 0.9)  # quantiles of the sizes found; a larger change turns more rows
 MOST_CANDIDATES = 24
-MOST_FEATURES = 3  # of a change, so that people can remember it
-LEAST_SHARE = 0.05  # of the counterfactuals; rarer changes are not common
+MOST_FEATURES = 3  # largest number of features in a change, so that people can remember it
+LEAST_SHARE = 0.05  # smallest share of the counterfactuals that contain a common change
 
 
 class Move(NamedTuple):
-    """The change of a feature: a number by a difference, a category to another one."""
+    """The change of a feature: a number changes by a difference, a category to another one."""
 
     feature: str
     by: float | None
     to: Any = None
 
     def words(self) -> str:
-        """As people write it."""
+        """The change as text for people."""
         if self.by is None:
             return f"{self.feature} = {self.to}"
         return f"{self.feature} {'+' if self.by > 0 else '-'}{readable(abs(self.by))}"
@@ -52,10 +52,10 @@ Moves: TypeAlias = tuple[Move, ...]
 
 
 class CommonChange(NamedTuple):
-    """A change, and its effect on rows that had no part in its choice.
+    """A change, and its effect on rows that were not used to choose it.
 
     Attributes:
-        tried: how many rows. turned: those that then got the label wanted. cost: the median cost of those turned.
+        tried: number of rows. turned: how many of them got the wanted label. cost: median cost of the rows turned.
     """
 
     moves: Moves
@@ -69,25 +69,25 @@ class CommonChange(NamedTuple):
         return wilson(self.turned, self.tried)
 
     def words(self) -> str:
-        """The change as people write it."""
+        """The change as text for people."""
         return ", ".join(move.words() for move in self.moves)
 
 
 @dataclass(frozen=True)
 class CommonChanges:
-    """The common changes, those that turn most rows first, and the numbers of rows and queries they come from."""
+    """The common changes, those that turn most rows first, and the numbers of rows and queries behind them."""
 
     changes: tuple[CommonChange, ...]
     rows: int
     queries: int
 
     def without(self, columns: Collection[str]) -> CommonChanges:
-        """The common changes in which none of these features changes."""
+        """The common changes that do not involve these features."""
         shown = (change for change in self.changes if not {move.feature for move in change.moves} & set(columns))
         return replace(self, changes=tuple(shown))
 
     def frame(self) -> pd.DataFrame:
-        """A line for each change: change, tried, turned, share, low, high, cost."""
+        """A line per change: change, tried, turned, share, low, high, cost."""
         columns = ["change", "tried", "turned", "share", "low", "high", "cost"]
         lines = [(c.words(), c.tried, c.turned, *c.share, c.cost) for c in self.changes]
         return pd.DataFrame(lines, columns=pd.Index(columns))
@@ -107,7 +107,7 @@ class CommonChanges:
     __repr__ = __str__
 
 
-RowToTurn: TypeAlias = tuple[Plan, Problem, Any]  # its plan, the same as a search sees it, and its label
+RowToTurn: TypeAlias = tuple[Plan, Problem, Any]  # a row's plan, its problem as a search sees it, its label
 
 
 def find_common_changes(
@@ -116,8 +116,8 @@ def find_common_changes(
     """The common changes of these rows, within the budget of the box.
 
     Args:
-        row: from a position to the row.
-        count: how many changes.
+        row: returns the row at a position.
+        count: largest number of changes.
     """
     rows = [i for i, r in enumerate(results) if r.outcome not in ("already_target", "failed", "unfinished")]
     options = candidates([result for result in results if result.outcome == "found"], space)
@@ -131,7 +131,7 @@ def find_common_changes(
         costs = _costs(moves, first, row, box)
         turned[moves] = {i for i, cost in zip(first, costs, strict=False) if np.isfinite(cost)}
     chosen: list[Moves] = []
-    while len(chosen) < count:  # the change that turns most rows which no change so far turns
+    while len(chosen) < count:  # greedily: add the change that turns most rows not turned so far
         known = set[int]().union(*(turned[moves] for moves in chosen))
         best = max(options, key=lambda m: (len(turned[m] - known), len(turned[m]), -len(m)))
         if best in chosen or (chosen and turned[best] <= known):
@@ -148,7 +148,7 @@ def find_common_changes(
 
 
 def candidates(found: Sequence[RowResult], space: Space) -> list[Moves]:
-    """Changes that are common to counterfactuals, most common first."""
+    """Changes that many counterfactuals have in common, most frequent first."""
     steps_by_signature: dict[tuple[tuple[str, Any], ...], list[dict[str, float]]] = {}
     for result in found:
         ways = {name: _way(space, name, *result.changes[name]) for name in sorted(result.changes)}
@@ -167,7 +167,7 @@ def candidates(found: Sequence[RowResult], space: Space) -> list[Moves]:
 
 
 def _way(space: Space, name: str, before: Any, after: Any) -> tuple[Any, float]:
-    """Whether a number increases, and by how much; the new value and 0 for categories and numbers with few values."""
+    """Whether a number increases, and by how much; for categories and numbers with few values, the new value and 0."""
     feature = space.feature(name)
     if not feature.is_number or feature.values or is_missing(before) or is_missing(after):
         return after, 0.0
@@ -180,7 +180,7 @@ def _move(space: Space, name: str, way: Any, steps: Sequence[Mapping[str, float]
         return Move(name, None, way)
     far = float(np.quantile([abs(step[name]) for step in steps], q))
     grid = float(feature.grid)
-    # To three digits, upwards: people remember +80, not +79.6130912.
+    # Rounded up to three digits: people remember +80, not +79.6130912.
     unit = 10.0 ** (np.floor(np.log10(far)) - 2) if far > 0 else 1.0
     far = float(f"{np.ceil(far / unit - 1e-9) * unit:.10g}")
     far = float(np.ceil(far / grid - 1e-9) * grid) if grid else far
@@ -190,9 +190,9 @@ def _move(space: Space, name: str, way: Any, steps: Sequence[Mapping[str, float]
 def _costs(
     moves: Moves, rows: Sequence[int], row: Callable[[int], RowToTurn], box: BlackBox, budget: float = np.inf
 ) -> list[float]:
-    """For each row the cost if the change turns it, else infinity, also where it cannot be applied.
+    """For each row the cost if the change turns it, otherwise infinity, also if it cannot be applied.
 
-    Ends where the budget does.
+    The list is shorter if the budget is spent first.
     """
     costs: list[float] = []
     sent = box.n_queries

@@ -1,7 +1,7 @@
-"""Which small sets of features are enough to change the decision, within one budget.
+"""Which small sets of features are sufficient to change the decision, within one budget.
 
-Each set is an explanation in which all other features are frozen: it has a record in the ledger, can be resumed, and
-learns from the answers to all others.
+Each set is an explanation in which all other features are frozen: it is recorded in the ledger, can be resumed, and
+learns from the answers to the other sets.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from acex.engine.redaction import saved
 from acex.options import Options
 from acex.values import as_json, check_count, counted, is_count, joined_words, printable, records
 
-State: TypeAlias = Literal["found", "not found", "impossible", "not asked"]  # in the order in which they are listed
+State: TypeAlias = Literal["found", "not found", "impossible", "not asked"]  # in display order
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class FeatureSubset:
 
     Attributes:
         features: those that may change; all others are frozen.
-        explanation: with the counterfactual, if there is one; None where the budget was spent on other sets.
+        explanation: with the counterfactual, if there is one; None if the budget was spent on other sets.
     """
 
     features: tuple[str, ...]
@@ -47,24 +47,24 @@ class FeatureSubset:
 
     @property
     def cost(self) -> float | None:
-        """J of the counterfactual."""
+        """J of the counterfactual; None if there is none."""
         return None if self.explanation is None else self.explanation.cost
 
     @property
     def asked(self) -> int:
-        """How many rows in addition to the factual, paid for or known."""
+        """How many rows were asked in addition to the factual, whether paid for or known."""
         return 0 if self.explanation is None else max(len(self.explanation.steps) - 1, 0)
 
     @property
     def change(self) -> str:
-        """What to change, in words; empty where nothing was found."""
+        """What to change, in words; empty if nothing was found."""
         if self.state != "found" or self.explanation is None:
             return ""
         return ", ".join(f"{name} {before} → {after}" for name, before, after, *_ in changes_as_text(self.explanation))
 
     @property
     def words(self) -> str:
-        """The state as people write it."""
+        """The state as text for people."""
         if self.state == "impossible":
             return "no: no plausible change is left" + (f" after {counted(self.asked, 'row')}" if self.asked else "")
         return {"found": "yes", "not found": "asked and not found", "not asked": "not asked"}[self.state]
@@ -74,10 +74,10 @@ class FeatureSubset:
 class FeatureSubsets:
     """What can be done about a decision, by small sets of features: the cheapest found first, those not asked last.
 
-    A set is left out where a part of it is enough.
+    A set is left out if a subset of it is enough.
 
     Attributes:
-        n_queries: rows sent to the model, in all runs. budget: how many may be sent.
+        n_queries: rows sent to the model, in all runs together. budget: how many may be sent.
         summary: the result in one sentence.
     """
 
@@ -87,7 +87,7 @@ class FeatureSubsets:
     summary: str
 
     def frame(self) -> pd.DataFrame:
-        """A line for each set: features, state, cost, change, asked."""
+        """A line per set: features, state, cost, change, asked."""
         lines = [(e.features, e.state, e.cost, e.change, e.asked) for e in self.entries]
         return pd.DataFrame(lines, columns=pd.Index(["features", "state", "cost", "change", "asked"]))
 
@@ -144,7 +144,7 @@ def find_feature_subsets(
                 part = replace(options, freeze=frozen, budget=min(queries_each, budget - paid))
                 session = planner.session(x, part)
                 entry = FeatureSubset(features, session.run())
-                paid += session.box.paid  # in all runs: one that was stopped has paid for the same sets
+                paid += session.box.paid  # in all runs: an interrupted run has paid for the same sets
             entries[features] = entry
             if entry.explanation is not None and entry.explanation.outcome == "already_target":
                 return FeatureSubsets((), paid, budget, entry.explanation.advice)
@@ -154,10 +154,10 @@ def find_feature_subsets(
 
 
 def _ordered(free: Sequence[str], size: int, entries: dict[tuple[str, ...], FeatureSubset]) -> list[tuple[str, ...]]:
-    """The sets of this size, the most promising first, without those that contain a set that is enough alone."""
+    """The sets of this size, most promising first, without those that contain a smaller set that is enough."""
     done = [set(features) for features, entry in entries.items() if entry.state == "found"]
     alone = {features[0]: e for features, e in entries.items() if len(features) == 1 and e.asked}
-    # The greatest P(hit) in sight when the last row was chosen.
+    # The largest P(hit) of all candidates when the last row was chosen.
     p_hits = {name: e.explanation.steps[-1].note.max_p_hit for name, e in alone.items() if e.explanation is not None}
     sets = (s for s in combinations(free, size) if not any(d <= set(s) for d in done))
     return sorted(sets, key=lambda s: -sum(p_hits.get(f, 0.0) for f in s))

@@ -1,8 +1,8 @@
-"""What groups of rows would have to change, side by side, with intervals and tests of the differences.
+"""A comparison of what groups of rows would have to change, with intervals and tests of the differences.
 
-Shares have Wilson's interval, and differences of shares Newcombe's: a bootstrap of a share of 100% has no width.
-Medians and means have percentile bootstrap intervals. Differences of shares are tested by Fisher's exact test, others
-by permutation. Nothing is sent to the model.
+Shares have Wilson's interval, and differences of shares Newcombe's, since a bootstrap interval of a share of 100% has
+no width. Medians and means have percentile bootstrap intervals. Differences of shares are tested with Fisher's exact
+test, other differences with a permutation test. Nothing is sent to the model.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 RESAMPLES = 2000
-SMALL = 30  # rows: below, intervals are rough and tests find little
-MOST_GROUPS = 20  # more are not a grouping
-APART = 0.1  # shares this far apart: costs then compare different kinds of rows
-AT_ONCE = 1_000_000  # numbers in memory
+SMALL = 30  # number of rows; with fewer, intervals are rough and tests have little power
+MOST_GROUPS = 20  # a column with more distinct values is not a useful grouping
+APART = 0.1  # if the shares found differ by more than this, costs compare different kinds of rows
+AT_ONCE = 1_000_000  # largest number of resampled values in memory
 MEASURES = ("found", "cost", "changes", "queries")
 
 By: TypeAlias = "str | Sequence[str] | pd.Series[Any] | pd.DataFrame | np.ndarray[Any, Any]"
@@ -44,19 +44,19 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Groups of rows side by side.
+    """A comparison of groups of rows.
 
     Attributes:
-        by: what they are grouped by.
-        table: a line for each group: rows; explained (neither failed nor already as wanted); found, and their
-            share of those explained; of the costs found the median, with its interval, and the quartiles; means of
-            changes and of queries. NAME_low and NAME_high are 95% intervals.
-        features: for each group and feature in how many of its counterfactuals the feature changes, the share and its
-            interval.
-        differences: each group against the other, or against all others, in the share found, the median cost, the mean
-            number of changes and of queries: with an interval, a p value, and the p value adjusted for all tests here
-            (Holm).
-        warnings: what a reader should know before the numbers.
+        by: what the rows are grouped by.
+        table: a line per group: rows; explained (neither failed nor already as wanted); found, and their share of those
+            explained; the median cost, with its interval, and the quartiles; the mean numbers of changes and of
+            queries. NAME_low and NAME_high are 95% intervals.
+        features: for each group and feature, in how many counterfactuals of the group the feature changes, their share
+            and its interval.
+        differences: each group against the other, or against all others, in the share found, the median cost, and the
+            mean numbers of changes and of queries: with an interval, a p value, and the p value adjusted for all these
+            tests (Holm).
+        warnings: what a reader should know before reading the numbers.
     """
 
     by: str
@@ -69,7 +69,7 @@ class Groups:
     def of(
         cls, results: Sequence[RowResult], groups: pd.Series[Any], *, seed: int = 0, warnings: Sequence[str] = ()
     ) -> Groups:
-        """The groups of these results; `groups` has the group of each, and the name of what they are grouped by."""
+        """The comparison of these results; `groups` has the group of each, and is named after the grouping."""
         rows = pd.DataFrame(results, columns=RowResult._fields, index=pd.Index(groups, dtype=object))
         explained = rows[~rows["outcome"].isin(["already_target", "failed", "unfinished"])]
         found = rows[rows["outcome"] == "found"]
@@ -113,7 +113,7 @@ class Groups:
     __repr__ = __str__
 
     def to_dict(self) -> dict[str, Any]:
-        """The comparison in plain values, as JSON holds them; null where a group has too few rows."""
+        """The comparison as JSON-compatible values; null if a group has too few rows."""
         frames = {"table": self.table.reset_index(), "features": self.features, "differences": self.differences}
         tables = {name: records(frame) for name, frame in frames.items()}
         return {"by": self.by, **tables, "warnings": list(self.warnings)}
@@ -126,7 +126,7 @@ class Groups:
 
 
 def grouping(by: By, rows: pd.DataFrame, *, redact: Collection[str] = ()) -> pd.Series[Any]:
-    """The group of each row, by one column of the rows or several crossed, or by values, one per row.
+    """The group of each row: by one column, by several columns crossed, or by values, one per row.
 
     Raises:
         ValueError: a column is unknown or redacted, there is not one value per row, or there are too many groups.
@@ -174,14 +174,14 @@ def _line(samples: Samples, name: str, n_rows: int, rng: np.random.Generator) ->
 
 
 def _of(sample: pd.Series[Any], name: str, *, others: bool = False) -> FloatArray:
-    """The values of a group, or those of all other groups."""
+    """The values of a group, or of all other groups."""
     is_mine = sample.index == name
     values: FloatArray = sample[~is_mine if others else is_mine].to_numpy(dtype=float)
     return values
 
 
 def _differences(samples: Samples, names: Sequence[str], rng: np.random.Generator) -> pd.DataFrame:
-    """Each group against the other, or against the rest where there are more than two."""
+    """Each group against the other or, if there are more than two, against all others."""
     lines = []
     for name in names[:1] if len(names) == 2 else names if len(names) > 2 else ():
         other = names[1] if len(names) == 2 else "all others"
@@ -229,19 +229,19 @@ def wilson(k: int, n: int) -> Interval:
 
 
 def estimate(measure: str, rng: np.random.Generator, *samples: FloatArray) -> Interval:
-    """The share, median or mean of a measure's values, or its difference between two groups, with its interval."""
+    """The share, median or mean of a measure, or its difference between two groups, with its interval."""
     if measure == "found":
         shares = [wilson(int(x.sum()), len(x)) for x in samples]
         return shares[0] if len(shares) == 1 else _newcombe(*shares)
-    take = _statistic(measure, len(samples))
+    statistic = _statistic(measure, len(samples))
     if min(map(len, samples)) == 0:
         return Interval(np.nan, np.nan, np.nan)
     if min(map(len, samples)) == 1:
-        return Interval(float(take(*samples)), np.nan, np.nan)
+        return Interval(float(statistic(*samples)), np.nan, np.nan)
     from scipy.stats import bootstrap
 
-    found = bootstrap(samples, take, method="percentile", **_resampling(rng, *samples)).confidence_interval
-    return Interval(float(take(*samples)), float(found.low), float(found.high))
+    found = bootstrap(samples, statistic, method="percentile", **_resampling(rng, *samples)).confidence_interval
+    return Interval(float(statistic(*samples)), float(found.low), float(found.high))
 
 
 def _newcombe(x: Interval, y: Interval) -> Interval:
@@ -253,7 +253,7 @@ def _newcombe(x: Interval, y: Interval) -> Interval:
 
 
 def p_value(measure: str, rng: np.random.Generator, x: FloatArray, y: FloatArray) -> float:
-    """The p value of the difference between two groups; NaN where one has too few values.
+    """The p value of the difference between two groups; NaN if one has too few values.
 
     A share needs one value in each group, other measures two.
     """
@@ -263,27 +263,27 @@ def p_value(measure: str, rng: np.random.Generator, x: FloatArray, y: FloatArray
         return np.nan
     if measure == "found":
         return float(fisher_exact(np.array([[v.sum(), len(v) - v.sum()] for v in (x, y)])).pvalue)
-    take = _statistic(measure, 2)
+    statistic = _statistic(measure, 2)
     test = permutation_test(
-        (x, y), lambda *v, axis: np.abs(take(*v, axis=axis)), alternative="greater", **_resampling(rng, x, y)
+        (x, y), lambda *v, axis: np.abs(statistic(*v, axis=axis)), alternative="greater", **_resampling(rng, x, y)
     )
     return float(test.pvalue)
 
 
 def _statistic(measure: str, n: int) -> Any:
     """The median or mean of one sample, or the difference of two."""
-    take = np.median if measure == "cost" else np.mean
-    return take if n == 1 else lambda x, y, axis=None: take(x, axis=axis) - take(y, axis=axis)
+    center = np.median if measure == "cost" else np.mean
+    return center if n == 1 else lambda x, y, axis=None: center(x, axis=axis) - center(y, axis=axis)
 
 
 def _resampling(rng: np.random.Generator, *samples: FloatArray) -> dict[str, Any]:
-    """Options of scipy's resampling; `batch` bounds the memory."""
+    """Arguments of scipy's resampling functions; `batch` limits the memory."""
     batch = max(AT_ONCE // sum(map(len, samples)), 1)
     return {"n_resamples": RESAMPLES, "batch": batch, "vectorized": True, "rng": rng}
 
 
 def holm(p: FloatArray) -> FloatArray:
-    """P values adjusted for their number, by Holm's method, (k,); NaN stays, and does not count."""
+    """P values adjusted for their number, (k,), by Holm's method; NaN is kept and not counted."""
     out = np.full(len(p), np.nan)
     known = np.flatnonzero(~np.isnan(p))
     order = known[np.argsort(p[known], kind="stable")]

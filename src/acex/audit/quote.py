@@ -1,4 +1,4 @@
-"""The price of many explanations, estimated from a ledger. Nothing is sent, and nothing is written."""
+"""The price of many explanations, estimated from a ledger. Nothing is sent or recorded."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from acex.ledger import BaseLedger
 from acex.plan.plan import Plan
 from acex.values import as_money, check_positive, counted, is_missing
 
-LATEST = 50  # explanations that ended, from which the next ones are estimated
-LEAST = 5  # with fewer there is no estimate
+LATEST = 50  # number of completed explanations that the estimate uses
+LEAST = 5  # with fewer of these there is no estimate
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,14 @@ class Quote:
     """What explaining some rows would cost.
 
     Attributes:
-        model_id: the model that would be asked, as the ledger knows it.
-        rows: how many; identical rows count each. ended: how many different rows were explained before. wrong: the
+        model_id: the key of the model in the ledger.
+        rows: number of rows, including identical ones. ended: how many distinct rows are already explained. wrong: the
             rows that would fail because they do not fit the data, by name, with the reason.
         paid_before: queries that earlier runs have paid for these rows.
-        expected_queries: how many more are likely, by the model's latest explanations; None with fewer than five.
-        most_queries: the most that can be sent, within the budgets of the batch and of the model's lifetime.
-        price_per_row: price of a query; None where the ledger has none.
-        beyond_budget: queries that may be needed in addition, and that the model's budget in the ledger does not allow.
+        expected_queries: likely number of further queries, by the model's latest explanations; None with fewer than 5.
+        most_queries: largest number that can be sent, within the budgets of the batch and of the model's lifetime.
+        price_per_row: price of a query; None if the ledger has none.
+        beyond_budget: further queries that may be needed, but that the model's budget in the ledger does not allow.
     """
 
     model_id: str
@@ -45,7 +45,7 @@ class Quote:
     beyond_budget: int = 0
 
     def money(self, queries: int | None) -> float | None:
-        """What so many queries cost; None where that is unknown."""
+        """The price of this number of queries; None if unknown."""
         return None if queries is None or self.price_per_row is None else queries * self.price_per_row
 
     def __str__(self) -> str:
@@ -78,7 +78,7 @@ def quote(
     price_per_row: float | None = None,
     wrong: Mapping[str, str] | None = None,
 ) -> Quote:
-    """The price of these plans, and of rows that are `wrong`, which cost nothing; the ledger is only read."""
+    """The price of these plans; rows that are `wrong` cost nothing. The ledger is only read."""
     check_positive("price_per_row", price_per_row, zero=True, optional=True)
     recorded = _explanations(ledger, model_id)
     known = {line["id"]: line for line in recorded.to_dict("records")}
@@ -109,7 +109,7 @@ def quote(
 
 
 def _explanations(ledger: BaseLedger, model_id: str) -> pd.DataFrame:
-    """A line for each explanation of the model; a ledger in memory keeps none."""
+    """A line per explanation of the model; a ledger in memory keeps none."""
     if ledger.is_memory:
         return pd.DataFrame(columns=["id", "finished_at", "result", "asked", "paid"])
     from acex.ledger.sql import Ledger
@@ -119,7 +119,7 @@ def _explanations(ledger: BaseLedger, model_id: str) -> pd.DataFrame:
 
 
 def _left(line: dict[Any, Any], budget: int) -> int:
-    """How many more queries an explanation in the ledger may take; 0 where it ended before its budget."""
+    """How many more queries an explanation in the ledger may take; 0 if it ended before its budget was spent."""
     result = {} if is_missing(line["result"]) else json.loads(line["result"])
     if result.get("asked") == line["asked"] and (
         result.get("stopped_by") != "budget" or result.get("budget", 0) >= budget

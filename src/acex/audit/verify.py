@@ -1,7 +1,7 @@
-"""Whether a document of an explanation keeps the promises, from its rows and labels and with two queries of the model.
+"""Verifies the document of an explanation from its rows and labels and, optionally, two queries of the model.
 
-What follows from the plan, the rows and their labels is computed again and compared. The rest is listed as stated, not
-checked: it is as trustworthy as the one who signed the document.
+What follows from the plan, the rows and their labels is recomputed and compared. The rest is listed as stated, not
+checked: it is as trustworthy as the signer of the document.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from acex.space.region import Region
 from acex.space.rules import Rule
 from acex.values import Label, as_json, counted, listed
 
-TOLERANCE = 1e-9  # of a cost: sums of floats depend on their order
-OUTCOMES: dict[str, Outcome] = {  # without a counterfactual, by what stopped the search
+TOLERANCE = 1e-9  # relative and absolute: sums of floats depend on their order
+OUTCOMES: dict[str, Outcome] = {  # outcome without a counterfactual, by `stopped_by`
     "budget": "budget_spent",
     "time": "time_spent",
     "settled": "unlikely",
@@ -44,7 +44,7 @@ STATED = (
 
 
 class Check(NamedTuple):
-    """A promise, whether it holds (None: this cannot be checked), and the reason."""
+    """A promise, whether it holds (None: it cannot be checked), and the reason."""
 
     promise: str
     holds: bool | None
@@ -53,14 +53,14 @@ class Check(NamedTuple):
 
 @dataclass(frozen=True)
 class Verified:
-    """The checks of one explanation; `row` is the name of its row, where it has one."""
+    """The checks of one explanation; `row` is the name of its row, if it has one."""
 
     row: Any
     checks: tuple[Check, ...]
 
     @property
     def holds(self) -> bool:
-        """Did no check fail?"""
+        """Whether no check has failed."""
         return not any(check.holds is False for check in self.checks)
 
 
@@ -74,9 +74,9 @@ def verify(
     """The checks of an explanation's document, as `acex.engine.certificate.parsed` returns it.
 
     Args:
-        model: is sent the row and its counterfactual once more, two queries that are paid for; None sends nothing.
+        model: the row and its counterfactual are sent to it again, two paid queries; None sends nothing.
         key: a file with the public key (PEM) of the expected signer.
-        left_out: what was left out of the document when columns were redacted, as its owner kept it.
+        left_out: the redacted columns with their salts, as the owner of the document kept them.
 
     Raises:
         ValueError: the document cannot be read as an explanation, or the file of the key is not a key.
@@ -85,7 +85,7 @@ def verify(
         e = Explanation.from_json(json.dumps(document))
         checks = [*promises(e), *_record(document, e)]
         checks += [] if left_out is None else [_left_out(e, left_out)]
-    except Exception as error:  # a document that someone else wrote can be wrong anywhere
+    except Exception as error:  # the document may be malformed anywhere
         raise ValueError(f"cannot be read as an explanation: {type(error).__name__}: {str(error)[:200]}") from error
     checks = [checksum(document, key), *checks, *(() if model is None else _asked_again(e, model))]
     return Verified(e.settings.get("id"), tuple(checks))
@@ -97,7 +97,7 @@ def n_queries(document: Any) -> int:
 
 
 def checksum(document: Mapping[str, Any], key: str | Path | None = None) -> Check:
-    """Do the checksum and the signature of a document, also of a batch, match? `key` as in `verify`."""
+    """Whether checksum and signature of a document match, also for a batch; `key` as in `verify`."""
     wrong = faults(document, key)
     by = signer(document)
     if wrong:
@@ -110,9 +110,9 @@ def checksum(document: Mapping[str, Any], key: str | Path | None = None) -> Chec
 
 
 def _record(document: Mapping[str, Any], e: Explanation) -> Iterator[Check]:
-    """Does the document say what follows from its plan, its rows and their labels?"""
+    """Whether the document agrees with what follows from its plan, its rows and their labels."""
     again = parsed(_recomputed(e).to_json())
-    names = sorted({*document, *again} - {"certificate", "page"})  # a page has the options it was drawn with
+    names = sorted({*document, *again} - {"certificate", "page"})  # a page also holds the options it was rendered with
     differs = [name for name in names if canonical_form(document.get(name)) != canonical_form(again.get(name))]
     words = f"{listed(differs)} does not follow from the rows and their labels." if differs else ""
     yield Check("record", not differs, words or "everything recomputed follows from the rows and their labels.")
@@ -122,7 +122,7 @@ def _record(document: Mapping[str, Any], e: Explanation) -> Iterator[Check]:
 
 
 def _recomputed(e: Explanation) -> Explanation:
-    """The explanation with hits, best costs, outcome and number of reused answers computed again."""
+    """The explanation with hits, best costs, outcome and number of reused answers recomputed."""
     steps, target = e.steps, e.plan.target
     if e.plan.noise is None or "redacted" not in e.settings:
         steps = tuple(all_judged(steps, target))
@@ -136,7 +136,7 @@ def _recomputed(e: Explanation) -> Explanation:
     else:
         outcome = OUTCOMES[e.stopped_by]
     reused = sum(step.paid == 0 for step in steps)
-    if e.n_reused == max(len(steps) - e.n_queries, 0):  # what earlier runs paid for is reused by this one
+    if e.n_reused == max(len(steps) - e.n_queries, 0):  # steps that earlier runs paid for count as reused
         reused = e.n_reused
     return replace(e, steps=steps, ending=replace(e.ending, outcome=outcome), n_reused=reused)
 
@@ -149,7 +149,7 @@ def promises(e: Explanation) -> Iterator[Check]:
         return
     yield _labels(e)
     paid = max(e.n_queries, sum(step.paid for step in steps))
-    counted = e.n_queries + e.n_reused  # what earlier runs paid for is reused by this one
+    counted = e.n_queries + e.n_reused  # steps that earlier runs paid for count as reused
     words = f"{paid} rows were paid for, of at most {budget}."
     if counted < len(steps):
         words = f"{len(steps)} rows were sent, and only {counted} are accounted for."
@@ -166,7 +166,7 @@ def promises(e: Explanation) -> Iterator[Check]:
 
 
 def _labels(e: Explanation) -> Check:
-    """Is each counterfactual a hit by its answers, and does `hit` agree with the label of each row?"""
+    """Whether each counterfactual is a hit by its answers, and `hit` agrees with the label of each row."""
     target, steps, chosen = e.plan.target, e.steps, e.ending.counterfactuals
     what = "number" if isinstance(target, Measured) else "label"
     before = factual_label(steps, target)
@@ -174,7 +174,7 @@ def _labels(e: Explanation) -> Check:
     called = {s.position for s in steps if s.hit}
     if wrong := sorted((called ^ hits) | (set(chosen) - hits)):
         return Check("labels", False, f"rows {wrong}: hit and label contradict each other.")
-    is_voted = e.plan.noise is not None and "redacted" not in e.settings  # votes are counted by whole rows
+    is_voted = e.plan.noise is not None and "redacted" not in e.settings  # votes are counted by complete rows
     if is_voted and (outvoted := sorted(set(chosen) - {s.position for s in leading(steps)})):
         return Check("labels", False, f"rows {outvoted}: counterfactuals that most answers contradict.")
     which = "each counterfactual is as" if chosen else "no row was as"
@@ -182,7 +182,7 @@ def _labels(e: Explanation) -> Check:
 
 
 def _rules(e: Explanation, x: FloatArray, points: FloatArray) -> Iterator[Check]:
-    """Rules that are texts are checked again; functions cannot be."""
+    """Whether rules hold that are texts; functions cannot be checked."""
     relations = [text for text in e.plan.space.relations if Rule.of(text, e.plan.space).holds(x[None], x).all()]
     rules = [*relations, *(e.plan.settings.get("rules") or [])]
     if broken := [text for text in rules if not _holds(text, e, x, points)]:
@@ -208,13 +208,13 @@ def _holds(text: str, e: Explanation, x: FloatArray, points: FloatArray) -> bool
 
 
 def _limits(e: Explanation, x: FloatArray, points: FloatArray) -> Check:
-    """Frozen features, directions, ranges and allowed values."""
+    """Whether frozen features, directions, ranges and allowed values are respected."""
     space, settings = e.plan.space, e.plan.settings
     given = {name: settings.get(name) for name in ("ranges", "values")}
     try:
         region = Region.of(space, x, **given, constant=e.plan.scale.deviations == 0)
     except ValueError as error:
-        return Check("limits", bool((points == x).all()), str(error))  # where every change is redacted, it holds
+        return Check("limits", bool((points == x).all()), str(error))  # it holds if all changes are redacted
     if region.contains(points).all() or (points == x).all():
         return Check("limits", True, "every value is within its limits.")
     broken = []
@@ -268,14 +268,14 @@ def _asked_again(e: Explanation, model: Any) -> Iterator[Check]:
     for what, was, now in zip(("the row", "its counterfactual"), before, answers, strict=False):
         same = _is_as_before(now, was)
         words = f"the model answers {now!r} for {what}" + (", as before." if same else f"; it was {was!r}.")
-        if not same and e.plan.noise is not None:  # one answer of a model that contradicts itself proves nothing
+        if not same and e.plan.noise is not None:  # one answer of such a model proves nothing
             yield Check("model", None, f"{words} This model's answers vary.")
         else:
             yield Check("model", same, words)
 
 
 def _is_as_before(now: Label, was: Label) -> bool:
-    """The same label, or the same number but for what another machine's rounding does to it."""
+    """Whether the label is the same, or the number is the same up to rounding on another machine."""
     if isinstance(now, float) and isinstance(was, (int, float)) and not isinstance(was, bool):
         return bool(np.isclose(now, was, rtol=TOLERANCE, atol=TOLERANCE))
     return bool(as_json(now) == as_json(was))
