@@ -83,9 +83,9 @@ def quote(
     recorded = _explanations(ledger, model_id)
     known = {line["id"]: line for line in recorded.to_dict("records")}
     times = Counter(plan.identity for plan in plans)
-    begun = [known[identity] for identity in times if identity in known]
-    paid = sum(int(line["paid"]) for line in begun)
-    left = [*(_left(line, budget) for line in begun), *[budget] * (len(times) - len(begun))]
+    started = [known[identity] for identity in times if identity in known]
+    paid = sum(int(line["paid"]) for line in started)
+    left = [*(_left(line, budget) for line in started), *[budget] * (len(times) - len(started))]
     account = ledger.account(model_id)
     price = account.price_per_row if price_per_row is None else price_per_row
     needed = min(sum(left), inf if budget_total is None else max(budget_total - paid, 0))

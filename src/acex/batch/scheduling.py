@@ -160,16 +160,16 @@ class BatchRun:
             return
         failed, options, budget = self.job.planner.failed, self.job.options, self.job.options.budget
         paid: dict[int, int] = {}  # by all runs, for rows that are not finished
-        begun = set()
+        started = set()
         for i in order:
             try:
-                paid[i], is_begun = self._recorded(i)
-                begun |= {i} if is_begun else set()
+                paid[i], is_started = self._recorded(i)
+                started |= {i} if is_started else set()
             except LedgerFailed:
                 raise
             except Exception as error:
                 yield i, Done(failed(self.rows.iloc[[i]], options, f"{type(error).__name__}: {error}"))
-        again = set(begun)  # they run even without an allowance: all their answers may be known
+        again = set(started)  # they run even without an allowance: all their answers may be known
         left, sent = self.budget_total - sum(paid.values()), Counter[int]()  # sent by this run
         while True:
             allowed = {i: n for i, n in allowances(paid, budget, left).items() if n > paid[i] or i in again}
@@ -181,14 +181,14 @@ class BatchRun:
                 left -= max(n_paid - paid[i], 0)
                 paid[i] = max(n_paid, paid[i])
                 sent[i] += e.n_queries
-                begun.add(i)
+                started.add(i)
                 self.keep(i, _with_sent(e, sent[i]))
                 if e.outcome == "failed" or e.stopped_by != "budget" or paid[i] < allowed[i] or paid[i] >= budget:
                     finished.append(i)
             yield from ((i, Done(self.kept(i), paid.pop(i))) for i in finished)
         unasked = f"budget_total={self.budget_total} was spent before this row was sent, by this run or earlier ones."
         for i, n in paid.items():
-            yield i, Done(self.kept(i) if i in begun else failed(self.rows.iloc[[i]], options, unasked), n)
+            yield i, Done(self.kept(i) if i in started else failed(self.rows.iloc[[i]], options, unasked), n)
 
 
 def _with_sent(explanation: Explanation, sent: int) -> Explanation:

@@ -204,14 +204,14 @@ class Explanation:
     @property
     def label_before(self) -> Label:
         """The model's label of the row; None if it is not known."""
-        return self._called(factual_label(self.steps, self.plan.target)) if self.steps else None
+        return self._with_class_name(factual_label(self.steps, self.plan.target)) if self.steps else None
 
     @property
     def label_after(self) -> Label:
         """The model's label of the best counterfactual; None if there is none."""
-        return self._called(self._chosen[0].label) if self._chosen else None
+        return self._with_class_name(self._chosen[0].label) if self._chosen else None
 
-    def _called(self, label: Label) -> Label:
+    def _with_class_name(self, label: Label) -> Label:
         """The class name of a label, if it has one."""
         return label if isinstance(self.plan.target, Measured) else self.plan.class_names.get(label, label)
 
@@ -361,7 +361,7 @@ class Explanation:
     def _why_none(self) -> str:
         if self.outcome == "already_target":
             return self.advice
-        answers = listed(dict.fromkeys(self._called(step.label) for step in self.steps))
+        answers = listed(dict.fromkeys(self._with_class_name(step.label) for step in self.steps))
         if isinstance(self.plan.target, Measured):
             numbers = [step.label for step in self.steps if isinstance(step.label, (int, float))]
             answers = f"{readable(min(numbers))} to {readable(max(numbers))}"
@@ -593,7 +593,7 @@ def labels_as_text(explanation: Explanation) -> tuple[str, str]:
 
 def labels_of(explanation: Explanation) -> list[Label]:
     """The model's answer to each row that was sent; its class name, if it has one."""
-    return [explanation._called(step.label) for step in explanation.steps]
+    return [explanation._with_class_name(step.label) for step in explanation.steps]
 
 
 def changes_as_text(explanation: Explanation, i: int = 0) -> list[tuple[str, str, str, str, str]]:

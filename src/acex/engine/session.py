@@ -116,15 +116,15 @@ class Session:
     def begin(self, names: Sequence[str] = (), labels: Sequence[Label] = ()) -> None:
         """Record the explanation in the ledger, with names of its row and known labels, before anything is sent."""
         self._names, self._labels = tuple(names), list(labels)
-        _ = self._past
+        _ = self._earlier
 
     @cached_property
-    def _past(self) -> _Past:
+    def _earlier(self) -> _EarlierRuns:
         """The queries of earlier runs of this explanation; records its start in the ledger."""
         plan, ledger = self.plan, self.box.ledger
         self._deadline = math.inf if self._time_limit is None else time.monotonic() + self._time_limit
         if ledger.is_memory:
-            return _Past(self.box, [])
+            return _EarlierRuns(self.box, [])
         self.box.explanation = plan.identity
         # Needed to send the rows again in the model's format, and to show the same remarks.
         form = {"form": plan.space.form(), "remarks": [remark.to_dict() for remark in plan.remarks]}
@@ -136,7 +136,7 @@ class Session:
             space=plan.described_space(),
             names=self._names,
         )
-        return _Past(self.box, asks)
+        return _EarlierRuns(self.box, asks)
 
     @property
     def identity(self) -> str:
@@ -256,7 +256,7 @@ class Session:
         queries = queries or self._new_round()
         if queries and len(queries) > (left := self.box.remaining):
             # A search that the budget ended stays ended, even if another one has since paid for its next row.
-            ended = left == 0 and self._past.ended_at(len(self.steps))
+            ended = left == 0 and self._earlier.ended_at(len(self.steps))
             keys = keys or self._keys(row_values(self.space.decode(_points(queries))))
             n = 0 if ended else self.box.affordable(keys)
             queries, keys = queries[:n], keys[:n]
@@ -278,7 +278,7 @@ class Session:
         """Further results of questions that already have one, with their keys; they cost nothing."""
         if not self._further:
             return [], []
-        is_start = self.steps[-1].purpose == "factual"  # once the search has begun, those of the factual are too late
+        is_start = self.steps[-1].purpose == "factual"  # once the search has started, those of the factual are too late
         known = self.box.ledger.known(self.box.model_id, list(self._further))
         keys = [key for key in known if is_start or self._further[key].purpose != "factual"]
         votes = [replace(self._further[key], round=self.steps[-1].note.round) for key in keys]
@@ -289,7 +289,7 @@ class Session:
 
         It is read from the ledger, since another machine might compute slightly different points.
         """
-        asks = self._past.round_at(len(self.steps))
+        asks = self._earlier.round_at(len(self.steps))
         points = [x for x in points_of(self.space, [without_vote(ask.row) for ask in asks]) if x is not None]
         if len(points) < len(asks):
             return [], []
@@ -306,7 +306,7 @@ class Session:
         if (votes := self._factual_votes()) > 0:
             return [Query(self.problem.factual, "factual")] * min(votes, self.plan.settings["queries_per_round"])
         if self._pool_evidence is not None:
-            seen = self._past.seen
+            seen = self._earlier.seen
             self._search = self._pool_evidence.added_to(
                 self._search, seen(1), seen(len(self.steps)), self._is_hit, self._before
             )
@@ -329,7 +329,7 @@ class Session:
         keys, inside = keys or self._keys(values), problem.region.contains(X)
         if not inside.all() and queries[0].purpose != "factual":
             self._refuse_forbidden([key for key, ok in zip(keys, inside, strict=True) if not ok])
-        first = self._past.asks[position].note["first"] if position in self._past.asks else position
+        first = self._earlier.asks[position].note["first"] if position in self._earlier.asks else position
         counts = problem.plausible(X) & inside
         affinity = np.ones(len(X)) if problem.density is None else problem.density.affinity(X)
         columns = (queries, problem.cost(X), counts, affinity, problem.in_reference(X))
@@ -337,7 +337,7 @@ class Session:
             Note(first, float(cost), bool(ok), float(like), q.round, q.penalty, q.max_p_hit, bool(known), q.p_hit)
             for q, cost, ok, like, known in zip(*columns, strict=True)
         ]
-        seen = self._past.seen(position)
+        seen = self._earlier.seen(position)
         questions = [
             Question(key, query.purpose, position + i, seen, note.to_dict())
             for i, (key, query, note) in enumerate(zip(keys, queries, notes, strict=True))
@@ -370,7 +370,7 @@ class Session:
         query, question = round_.queries[i], round_.questions[i]
         answer = round_.answers[question.row]
         paid = int(question.row in self.box.sent and question.row not in round_.keys[:i])
-        before = self._past.asks.get(len(self.steps))
+        before = self._earlier.asks.get(len(self.steps))
         at = now_text() if before is None else before.answered_at
         step = Step(
             position=len(self.steps),
@@ -447,14 +447,14 @@ class Session:
 
     def _catch_up(self, ahead: OutOfStep) -> None:
         """Read the queries of another run of this explanation, which is ahead, to continue from them."""
-        if self.box.explanation is None or len(self.steps) in self._past.asks:
+        if self.box.explanation is None or len(self.steps) in self._earlier.asks:
             raise ahead  # the recorded query was known, and this run chose another one
-        self._past.asks = {ask.position: ask for ask in self.box.ledger.asks(self.box.explanation)}
+        self._earlier.asks = {ask.position: ask for ask in self.box.ledger.asks(self.box.explanation)}
         self._round = None
 
     def _finish(self) -> None:
         """Record how the search ended, unless this end is already recorded."""
-        past, n = self._past, len(self.steps)
+        past, n = self._earlier, len(self.steps)
         has_more = past.end is None or n > past.n_asked
         if self.box.explanation is not None and has_more and self.steps:
             ending = self.ending()
@@ -588,7 +588,7 @@ class _Round:
         return sorted(first.values())
 
 
-class _Past:
+class _EarlierRuns:
     """The recorded queries and end of this explanation, and the newest answer that each of its queries may use."""
 
     def __init__(self, box: BlackBox, asks: Sequence[Ask]) -> None:
