@@ -81,7 +81,7 @@ class Pool:
         self.ledger, self.model_id, self.space, self.quantiles = ledger, model_id, space, quantiles
         self._newest = self._decoded(0, 0)
         self._hints: dict[tuple[int, Hashable], Hint | None] = {}
-        self._turn = RLock()  # a worker may have several threads
+        self._lock = RLock()  # a worker may have several threads
 
     def nearest(self, home: FloatArray, seen: int, asked: Collection[bytes], own: Collection[int]) -> _Nearest:
         """The answers nearest to `home`, (1, D), among those up to number `seen` that are not the search's own.
@@ -103,7 +103,7 @@ class Pool:
         `wanted` identifies what `is_hit` counts as a hit: searches with an equal value share the hint.
         """
         seen = hint_cutoff(seen)
-        with self._turn:
+        with self._lock:
             if (seen, wanted) not in self._hints:
                 newest = self._up_to(seen)
                 part = newest.part(seen)
@@ -117,7 +117,7 @@ class Pool:
 
     def _up_to(self, seen: int, own: Collection[int] = ()) -> _Newest:
         """The newest answers up to this number, and possibly others; the latest may be missing if all are `own`."""
-        with self._turn:
+        with self._lock:
             kept = self._newest
             first = max(seen - NEWEST, 0)
             if first < kept.first or first > kept.last:  # another part of the ledger
