@@ -97,6 +97,17 @@ def test_what_stays_goes_on_and_costs_nothing_again(address: str) -> None:
     assert fresh[0].outcome == "found" and fresh[0].n_queries > 0
 
 
+def test_a_purge_of_one_model_leaves_the_names_of_another(address: str) -> None:
+    rows = filled(address).set_axis(["ann", "bob", "cyd"])
+    explainer = acex.Explainer(acex.Model(model, name="other"), DATA, ledger=address)
+    explainer.explain_many(rows, target="high", budget=4, n_jobs=1).frame()
+    assert isinstance(explainer.ledger, acex.Ledger)
+    assert purge(explainer.ledger, named=["ann"], model="m").explanations == 1
+    assert sorted(explainer.ledger.tables.explanations("m")["names"]) == ["bob", "cyd"]
+    assert sorted(explainer.ledger.tables.explanations("other")["names"]) == ["ann", "bob", "cyd"]
+    explainer.ledger.close()
+
+
 def test_a_row_that_is_also_another_person_s_only_loses_the_name(address: str) -> None:
     path = address
     row = DATA[DATA["a"] < 0].iloc[[0, 0]]

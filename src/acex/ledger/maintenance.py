@@ -90,14 +90,17 @@ def purge(
                 f"Ledger.abandon (acex ledger abandon)."
             )
         if not dry_run:
-            _delete(connection, gone, rows, wanted)
+            _delete(connection, gone, rows)
+            for some in in_chunks(sorted(in_use)):
+                of_some = names.c.explanation_id.in_(some)
+                connection.execute(names.delete().where(of_some, names.c.name.in_(wanted)))
     if not dry_run:
         ledger.database.compact()
     return Purged(len(gone), len(rows), len(of_deleted & of_remaining), len(in_use))
 
 
-def _delete(connection: Connection, gone: set[str], rows: set[str], wanted: set[str]) -> None:
-    """Delete these explanations, rows and names, and everything that refers to them."""
+def _delete(connection: Connection, gone: set[str], rows: set[str]) -> None:
+    """Delete these explanations and rows, and everything that refers to them."""
     for some in in_chunks(sorted(gone)):
         connection.execute(asks.delete().where(asks.c.explanation_id.in_(some)))
         connection.execute(names.delete().where(names.c.explanation_id.in_(some)))
@@ -107,7 +110,6 @@ def _delete(connection: Connection, gone: set[str], rows: set[str], wanted: set[
         connection.execute(contradictions.delete().where(contradictions.c.query_id.in_(some)))
         connection.execute(answers.delete().where(answers.c.query_id.in_(some)))
         connection.execute(queries.delete().where(queries.c.id.in_(some)))
-    connection.execute(names.delete().where(names.c.name.in_(sorted(wanted))))
     used = select(explanations.c.space_id).where(explanations.c.space_id.is_not(None))
     connection.execute(spaces.delete().where(spaces.c.id.not_in(used)))
 
