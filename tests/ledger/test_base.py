@@ -122,6 +122,8 @@ def test_the_first_answer_stands_and_a_different_one_is_kept_beside_it(ledger: B
     assert [answer.label for answer in given] == ["good", "bad"]
     assert ledger.contradicted(MODEL) == {"[1]"}
     assert ledger.account(MODEL).last_sequence == 2
+    ledger.correct(MODEL, "[1]", "bad")
+    assert ledger.contradicted(MODEL) == set()
 
 
 def test_an_answer_without_a_claim_is_recorded(ledger: BaseLedger) -> None:

@@ -28,7 +28,7 @@ class _Model(OpenModel):
         self.account = Account(name, name)
         self.rows: dict[str, RowState] = {}
         self.answers: list[Answer] = []
-        self.contradicted: dict[str, PlainLabel] = {}
+        self.contradictions: set[tuple[str, PlainLabel]] = set()
         self._n_indexed = 0
 
     def append(self, answers: Sequence[Answer], recorded_by: str) -> None:
@@ -36,7 +36,7 @@ class _Model(OpenModel):
         self.index()
 
     def contradict(self, row: str, label: PlainLabel, recorded_by: str) -> None:
-        self.contradicted[row] = label
+        self.contradictions.add((row, label))
 
     def index(self) -> None:
         while self._n_indexed < len(self.answers):
@@ -108,7 +108,8 @@ class MemoryLedger(BaseLedger):
 
     def contradicted(self, model: str) -> set[str]:
         with self._open(model) as found:
-            return set(found.contradicted)
+            # A correction may have accepted the other label.
+            return {row for row, label in found.contradictions if found.rows[row].answers[-1].label != label}
 
     def copy_to(self, other: BaseLedger) -> None:
         """Copy models with their budgets, charges and newest answers to a new ledger."""
