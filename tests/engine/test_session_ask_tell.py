@@ -100,9 +100,10 @@ def test_what_was_not_sent_when_asking_again_is_not_charged() -> None:
     ledger = MemoryLedger()
     ledger.import_answers("m", canonical(DATA[:3]), ["no", "no", "no"])
     ledger.budget("m", rows=3)
+    box = BlackBox(acex.Model(fail), ledger, 5, model_id="m")
     with pytest.raises(acex.ModelFailed):
-        BlackBox(acex.Model(fail), ledger, 5, model_id="m").ask_again(DATA[:3])
-    assert ledger.account("m").remaining == 2
+        box.ask_again(DATA[:3])
+    assert ledger.account("m").remaining == 2 and box.remaining == 4
 
 
 @pytest.mark.parametrize("data", [DATA.astype("float32"), DATA.to_numpy(), DATA.assign(c="x", d=range(60))])

@@ -130,10 +130,12 @@ class BlackBox:
         price = self._price_per_row(rows)
         self.ledger.charge(self.model_id, n, price)
         self.n_queries += n
-        labels, _ = self._send(
-            rows, canonical(rows), lambda unsent: self.ledger.charge(self.model_id, -len(unsent), price)
-        )
-        return labels
+
+        def refund(unsent: list[str]) -> None:
+            self.ledger.charge(self.model_id, -len(unsent), price)
+            self.n_queries -= len(unsent)
+
+        return self._send(rows, canonical(rows), refund)[0]
 
     def _wait(self, claims: list[Claim]) -> None:
         """Wait until others have answered these rows or their claims have ended."""
