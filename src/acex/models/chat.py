@@ -1,7 +1,7 @@
 """A language model as a classifier, with the request format of chat completions.
 
 The request contains a prompt with placeholders for the columns. A JSON schema restricts the answer to the labels; any
-other answer is rejected. Nothing is sent here; `http` does that.
+other answer is rejected. Nothing is sent here; see `acex.models.http`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ TOKEN_LIMITS = ("max_completion_tokens", "max_tokens")
 class Prompt(Template):
     """Text with placeholders.
 
-    $income or ${years at work} is the value of a column, $record the row as JSON, $records several numbered rows as
-    JSON, and $$ a dollar sign.
+    $income or ${years at work} is replaced by the value of that column, $record by the row as JSON, $records by
+    several numbered rows as JSON, and $$ by a dollar sign.
     """
 
     braceidpattern = r"[^{}]+"
@@ -35,8 +35,8 @@ class Chat:
     """A request with a prompt, and the labels that an answer may contain.
 
     Args:
-        request: the body of a request, such as {"model": "...", "temperature": 0, "messages": [...]}.
-        classes: the labels; the model sees them as text.
+        request: the request body, such as {"model": "...", "temperature": 0, "messages": [...]}.
+        classes: the labels; they are sent to the model as text.
     """
 
     request: Any
@@ -53,7 +53,7 @@ class Chat:
             raise ValueError("request['stream'] and request['n'] above 1 are not supported: a row has one answer.")
         for name in TOKEN_LIMITS:
             check_count(f"request[{name!r}]", self.request.get(name), optional=True)
-        json.dumps(self.request)  # raises now, not with the first row, if JSON cannot represent it
+        json.dumps(self.request)  # fail now rather than on the first row if JSON cannot represent it
         object.__setattr__(self, "_placeholders", _placeholders(self.request.get("messages")))
         by_text = {_as_text(label): label for label in self.classes}
         if len(by_text) < 2 or len(by_text) < len(self.classes):
@@ -111,7 +111,7 @@ class Chat:
         return [self._by_text[texts[key]] for key in keys]
 
     def tokens(self, answer: Any) -> tuple[int, int] | None:
-        """The numbers of tokens of prompt and completion; None if the answer does not contain them."""
+        """Token counts of prompt and completion; None if the response does not contain them."""
         usage = answer.get("usage") if isinstance(answer, dict) else None
         if not isinstance(usage, dict):
             return None
@@ -149,7 +149,7 @@ def _placeholders(messages: Any) -> frozenset[str]:
 
 
 def _as_text(value: Any) -> str:
-    """A value as a prompt shows it: text without quotation marks."""
+    """A value as text for a prompt; strings without quotation marks."""
     return value if isinstance(value, str) else _as_json_text(as_json(value))
 
 

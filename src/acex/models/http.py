@@ -1,7 +1,7 @@
-"""A model behind an HTTP address. What may have been charged is never sent twice.
+"""A model behind an HTTP endpoint. A request that may have been charged is never retried.
 
-A request that fails is either *refused* (no connection, or the server asks to try later): nothing was charged, and it
-may be repeated. Or it is *lost* after it was sent: it may have been charged, so only the caller may send it again.
+A failed request was either *refused* (no connection, or the server asks to retry later): nothing was charged, and it is
+retried. Or it was *lost* after it was sent: it may have been charged, so only the caller may send it again.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from acex.models.protocols import Inputs, JsonTemplate, MLflow, OpenInference, W
 from acex.models.transport import Headers, NotReached, Reply, Unanswered, excerpt, exchange, short_hash
 from acex.values import Label, check_count, check_positive, is_finite, listed
 
-RETRY_LATER = {429, 503}  # too many requests, unavailable
-# Rejected before a model saw the rows: credentials, address, method, size or type.
-# Not 400 or 422: MLflow answers 400 also when the model itself has failed.
+RETRY_LATER = {429, 503}  # Too Many Requests, Service Unavailable
+# Rejected before the model saw the rows, because of credentials, address, method, size or type.
+# Not 400 or 422: MLflow also responds with 400 if the model itself has failed.
 NOT_CHARGED = RETRY_LATER | {301, 302, 303, 307, 308, 401, 403, 404, 405, 407, 413, 415}
-FIRST_WAIT = 0.5  # seconds before the first repetition, doubled each time
-LONGEST_WAIT = 60.0  # seconds: if a server asks for a longer wait, the request fails
+FIRST_WAIT = 0.5  # seconds before the first retry, doubled for each further one
+LONGEST_WAIT = 60.0  # seconds; the request fails if the server asks for a longer wait
 FULL_ADDRESSES = {
     "v2": "http://host:8080/v2/models/NAME/infer",
     "mlflow": "http://host:5000/invocations",
     "chat": "https://host/v1/chat/completions",
 }
-SHORTEST_SECRET = 7  # characters: a shorter one may be part of an innocent label
+SHORTEST_SECRET = 7  # characters; a shorter secret may be part of an ordinary label
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class HttpModel:
             `acex.models.protocols.PLACEHOLDERS`. For "chat", the request with a prompt that has placeholders for
             columns, such as {"model": "...", "messages": [{"role": "user", "content": "Income $income. ..."}]};
             see `acex.models.chat.Prompt`.
-        labels: where the labels are in the answer. For "json" and "mlflow" a dotted path, such as
+        labels: where the labels are in the response. For "json" and "mlflow" a dotted path, such as
             "predictions" or "results.label" (a key is looked up in each item of a list); for "v2" the
             name of the output, needed if there are several.
         inputs: for "v2", one tensor for all rows ("matrix") or one for each column ("columns"; texts too).
@@ -60,15 +60,15 @@ class HttpModel:
             "chat".
         version: the declared version of the model; a part of `model_id`.
         rows_per_request: maximum number of rows in a request; 1 if the request has a placeholder for a single row.
-        timeout: seconds from sending a request to the end of its answer.
+        timeout: seconds from sending a request to the end of the response.
         rate_limit: maximum requests per second, in each process.
-        retries: how often a refused request is repeated. A lost one never is.
-        headers_from_env: header to environment variable, such as {"Authorization": "MY_TOKEN"}. Values
+        retries: how often a refused request is retried. A lost one never is.
+        headers_from_env: maps headers to environment variables, such as {"Authorization": "MY_TOKEN"}. Values
             are read when a request is sent and not stored.
-        identity_headers: those of `headers_from_env` that select the model, such as ["X-Model"]: a hash of their values
-            is a part of `model_id`, so that another model never gets this one's answers.
-        key_headers: those that are keys although their names do not show it. Keys are not part of `model_id`: stored
-            answers stay valid with a new key.
+        identity_headers: headers of `headers_from_env` that select the model, such as ["X-Model"]: a hash of their
+            values is a part of `model_id`, so that no other model gets this one's answers.
+        key_headers: headers that are keys although their names do not suggest it. Keys are not part of `model_id`:
+            stored answers stay valid with a new key.
         token_prices: for "chat", the prices per million input tokens and per million output tokens.
         money: for "chat", the most that may be spent on tokens, by everyone who uses the same ledger: a request that
             could cost more is not sent. It applies to explanations, not to `predict` itself.
@@ -99,7 +99,7 @@ class HttpModel:
     money: float | None = None
     _headers: Headers = field(init=False, repr=False)
     _selects: str | None = field(init=False, repr=False)
-    _wire: WireProtocol = field(init=False, repr=False)
+    _protocol: WireProtocol = field(init=False, repr=False)
     _traffic: _Traffic = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -111,13 +111,13 @@ class HttpModel:
         headers = Headers(self.headers_from_env, self.identity_headers, self.key_headers)
         object.__setattr__(self, "_headers", headers)
         object.__setattr__(self, "_selects", headers.identity_hash())
-        object.__setattr__(self, "_wire", self._chosen_wire())
-        if self._wire.one_by_one:
+        object.__setattr__(self, "_protocol", self._make_protocol())
+        if self._protocol.one_by_one:
             object.__setattr__(self, "rows_per_request", 1)
         self._check_prices()
         object.__setattr__(self, "_traffic", _Traffic(self.rate_limit))
 
-    def _chosen_wire(self) -> WireProtocol:
+    def _make_protocol(self) -> WireProtocol:
         match self.protocol:
             case "v2":
                 if self.inputs not in ("matrix", "columns"):
@@ -149,18 +149,18 @@ class HttpModel:
                 f"got {self.token_prices!r}."
             )
         check_positive("money", self.money, zero=True, optional=True)
-        if not isinstance(self._wire, Chat):
+        if not isinstance(self._protocol, Chat):
             raise ValueError("token_prices are for protocol 'chat'; elsewhere a ledger counts rows and money.")
-        if self.money is not None and self._wire.most_tokens is None:
+        if self.money is not None and self._protocol.most_tokens is None:
             raise ValueError("money needs a limit to what an answer may cost: 'max_completion_tokens' in request.")
 
     @property
     def model_id(self) -> str:
         """The name in the ledger: address, declared version, and a hash of the request."""
-        asked = [self.protocol, self.request, self.labels, self.inputs, self.input_name]
-        if isinstance(self._wire, Chat):
-            asked.append(self.classes_)  # part of the request
-        return " ".join(filter(None, (self.url, self.version, short_hash(asked), self._selects)))
+        hashed = [self.protocol, self.request, self.labels, self.inputs, self.input_name]
+        if isinstance(self._protocol, Chat):
+            hashed.append(self.classes_)  # part of the request
+        return " ".join(filter(None, (self.url, self.version, short_hash(hashed), self._selects)))
 
     @property
     def classes_(self) -> list[Label] | None:
@@ -169,25 +169,25 @@ class HttpModel:
 
     @property
     def spent(self) -> float | None:
-        """What the requests of this process have cost in tokens; None without `token_prices`."""
+        """Money that this process has spent on tokens; None without `token_prices`."""
         return None if self.token_prices is None else float(sum(list(self._traffic.spent.values())))
 
     @property
     def spent_in_thread(self) -> Decimal:
-        """What the requests of this thread have cost so far."""
+        """Money that this thread has spent so far."""
         return self._traffic.spent[get_ident()]
 
     def price_per_row(self, rows: Rows) -> Decimal:
-        """The most that one of these rows can cost."""
+        """Upper bound on the price of any one of these rows."""
         parts = [rows_at(rows, slice(i, i + 1)) for i in range(len(rows))]
         try:
             return max((self._highest_price(self._content(part)) for part in parts), default=Decimal(0))
-        except ValueError:  # it cannot be sent, and so costs nothing; `predict` says why
+        except ValueError:  # it cannot be sent, so it costs nothing; `predict` raises the reason
             return Decimal(0)
 
     def _highest_price(self, content: bytes) -> Decimal:
-        """The most that a request can cost. A token has at least one byte."""
-        most = self._wire.most_tokens if isinstance(self._wire, Chat) else None
+        """Upper bound on the price of a request. A token has at least one byte."""
+        most = self._protocol.most_tokens if isinstance(self._protocol, Chat) else None
         return self._price(len(content), most or 0)
 
     def _price(self, read: int, written: int) -> Decimal:
@@ -204,24 +204,24 @@ class HttpModel:
         return self._in_parts(rows, partial(as_labels, classes=self.classes_))
 
     def predict_numbers(self, rows: Rows) -> list[Label]:
-        """As `predict`, for a server that returns one number per row."""
+        """Like `predict`, for a server that returns one number per row."""
         return self._in_parts(rows, as_numbers)
 
     def _in_parts(self, rows: Rows, read: Callable[[Any, int], list[Label]]) -> list[Label]:
-        """The labels (or numbers) of all rows, a request at a time."""
+        """The labels (or numbers) of all rows, split into requests of `rows_per_request`."""
         answered: list[Label] = []
         for start in range(0, len(rows), self.rows_per_request):
             try:
-                answered += self._ask(rows_at(rows, slice(start, start + self.rows_per_request)), read)
+                answered += self._send(rows_at(rows, slice(start, start + self.rows_per_request)), read)
             except ModelFailed as error:
                 error.answered = answered
                 raise
         return answered
 
     def _content(self, rows: Rows) -> bytes:
-        return json.dumps(self._wire.body(rows), allow_nan=False).encode()
+        return json.dumps(self._protocol.body(rows), allow_nan=False).encode()
 
-    def _ask(self, rows: Rows, read: Callable[[Any, int], list[Label]]) -> list[Label]:
+    def _send(self, rows: Rows, read: Callable[[Any, int], list[Label]]) -> list[Label]:
         n = len(rows)
         try:
             content, headers = self._content(rows), self._headers.read()
@@ -236,12 +236,12 @@ class HttpModel:
         reply, answer = self._post(content, headers, secrets, n), None
         try:
             answer = json.loads(reply.content.decode("utf-8-sig"))
-            labels = read(self._wire.labels(answer), n)
+            labels = read(self._protocol.labels(answer), n)
         except (ValueError, RecursionError) as error:
             why = excerpt(str(error), secrets)
         else:
             if not any(s in str(label) for s in secrets if len(s) >= SHORTEST_SECRET for label in labels):
-                self._count(content, answer)
+                self._charge(content, answer)
                 return labels
             why = "a label contains a secret of headers_from_env, which must not be stored"
         text = excerpt(reply.readable_text, secrets)
@@ -249,15 +249,15 @@ class HttpModel:
         what = f"did not answer with one {what} per row: {why}. The answer: {text!r}"
         raise self._failed(what, content, in_doubt=n, answer=answer)
 
-    def _count(self, content: bytes, answer: Any) -> Decimal:
-        """What a request has cost, now in `spent`: as the answer says, otherwise the most it can cost."""
-        tokens = self._wire.tokens(answer) if isinstance(self._wire, Chat) else None
+    def _charge(self, content: bytes, answer: Any) -> Decimal:
+        """Add the price of a request to `spent` and return it: as the response states, otherwise the upper bound."""
+        tokens = self._protocol.tokens(answer) if isinstance(self._protocol, Chat) else None
         used = self._highest_price(content) if tokens is None else self._price(*tokens)
         self._traffic.spent[get_ident()] += used
         return used
 
     def _post(self, content: bytes, headers: Mapping[str, str], secrets: Sequence[str], n: int) -> Reply:
-        """The answer to a request with n rows; a refused request is repeated."""
+        """Send a request with n rows and return the reply; a refused request is retried."""
         for attempt in range(self.retries + 1):
             self._traffic.wait()
             outcome = exchange(self.url, content, headers, timeout=self.timeout)
@@ -281,14 +281,14 @@ class HttpModel:
         raise self._failed(what, content, in_doubt=0)
 
     def _failed(self, what: str, content: bytes, *, in_doubt: int, answer: Any = None) -> ModelFailed:
-        """The error of a failed request. What it may have cost is counted."""
+        """The error for a failed request; what it may have cost is added to `spent`."""
         end = "It may have been charged and was not sent again." if in_doubt else "Nothing was charged."
         error = ModelFailed(f"{self.url} {what.removesuffix('.')}. {end}", in_doubt=in_doubt)
-        error.used = self._count(content, answer) if in_doubt else Decimal(0)
+        error.used = self._charge(content, answer) if in_doubt else Decimal(0)
         return error
 
 
-KEY_IN_URL = re.compile(r"(?:key|token|secret|password|signature|sig)$", re.IGNORECASE)  # names of parameters
+KEY_IN_URL = re.compile(r"(?:key|token|secret|password|signature|sig)$", re.IGNORECASE)  # query parameters
 
 
 def _check_url(url: str, protocol: str) -> None:
@@ -309,14 +309,14 @@ def _check_url(url: str, protocol: str) -> None:
 
 
 class _Traffic:
-    """What one process sends: its pace, and the money spent by each thread, which changes its own amount only."""
+    """The rate limit of one process, and the money spent by each thread; a thread only changes its own entry."""
 
     def __init__(self, per_second: float | None) -> None:
         self._per_second, self._free_at, self._lock = per_second, 0.0, Lock()
         self.spent = defaultdict[int, Decimal](Decimal)
 
     def wait(self) -> None:
-        """Return when the next request may be sent."""
+        """Block until the next request may be sent."""
         if self._per_second is None:
             return
         with self._lock:
@@ -326,4 +326,4 @@ class _Traffic:
         sleep(start - now)
 
     def __reduce__(self) -> tuple[type[_Traffic], tuple[float | None]]:
-        return _Traffic, (self._per_second,)  # another process begins at zero
+        return _Traffic, (self._per_second,)  # another process starts from zero

@@ -1,6 +1,6 @@
-"""Protocols of model servers: from rows to the body of a request, and from its answer to labels.
+"""Protocols of model servers: request bodies from rows, and labels from responses.
 
-Nothing is sent here; `http` does that.
+Nothing is sent here; see `acex.models.http`.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class WireProtocol(Protocol):
 
     @property
     def one_by_one(self) -> bool:
-        """Does a request contain a single row?"""
+        """Whether each request contains a single row."""
 
     def body(self, rows: Rows) -> Any:
-        """The request as plain values, ready for JSON."""
+        """The request body as JSON-compatible values."""
 
     def labels(self, answer: Any) -> Any:
-        """The part of the server's answer that contains the labels; ValueError if it is missing."""
+        """The part of the server's response that contains the labels; ValueError if it is missing."""
 
 
 # -- plain JSON, and MLflow ------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ ONE_ROW = {"$row", "$record"}
 
 @dataclass(frozen=True)
 class JsonTemplate:
-    """A request with placeholders for the rows (`PLACEHOLDERS`), and the path to the labels in the answer."""
+    """A request with placeholders for the rows (`PLACEHOLDERS`), and the path to the labels in the response."""
 
     request: Any
     path: str
@@ -60,7 +60,7 @@ class JsonTemplate:
                 f"request={self.request!r} has no placeholder for the rows: write one as in "
                 f"{{'instances': '$rows'}}. ({known}.)"
             )
-        json.dumps(self.request)  # raises now, not with the first row, if JSON cannot represent it
+        json.dumps(self.request)  # fail now rather than on the first row if JSON cannot represent it
 
     @property
     def one_by_one(self) -> bool:
@@ -97,7 +97,7 @@ class MLflow:
 
 
 def _texts(template: Any) -> set[str]:
-    """Every text that is a value in the template."""
+    """All strings that are values in the template."""
     match template:
         case str():
             return {template}
@@ -122,7 +122,7 @@ def _filled(template: Any, values: Mapping[str, Any]) -> Any:
 
 
 def _follow(value: Any, steps: list[str]) -> Any:
-    """The value at the end of the path: keys, or positions in a list; at a list, a key is looked up in each item."""
+    """The value at a path of keys and list positions; in a list, a key is looked up in each item."""
     for i, step in enumerate(steps):
         if isinstance(value, list) and not step.isdecimal():
             return [_follow(item, steps[i:]) for item in value]
@@ -146,7 +146,7 @@ DATATYPES = {
 class OpenInference:
     """Version 2 of the protocol: rows as one 2-D tensor, or as one tensor per column.
 
-    `output` names the tensor with the labels; None for an answer with a single output.
+    `output` is the name of the tensor with the labels; None if the response has a single output.
     """
 
     inputs: Inputs = "matrix"
@@ -199,5 +199,5 @@ def _tensor(name: str, values: np.ndarray[Any, Any]) -> dict[str, Any]:
 
 
 def _unboxed(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """An array of objects with the dtype of its values: numbers, Booleans or text."""
+    """The array; an object array is converted to the dtype of its values: numbers, Booleans or text."""
     return np.array(values.tolist()) if values.dtype.kind == "O" else values

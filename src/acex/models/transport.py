@@ -1,7 +1,7 @@
-"""One request over HTTP: its headers, and what became of it.
+"""A single HTTP request: its headers and its outcome.
 
-The question behind every failure is what may have been charged. A request ends as a `Reply`, as `NotReached` (nothing
-was sent) or as `Unanswered` (it may have arrived).
+After a failure the caller must know whether the request may have been charged. The outcome is therefore a `Reply`,
+`NotReached` (nothing was sent) or `Unanswered` (it may have arrived).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import Any, TypeAlias
 from acex.errors import optional
 from acex.values import listed
 
-ANSWER_LIMIT = 16_000_000  # bytes of an answer, decompressed
-EXCERPT = 300  # characters of a server's text that an error quotes
+ANSWER_LIMIT = 16_000_000  # largest accepted response body, in bytes after decompression
+EXCERPT = 300  # maximum number of characters of a response that an error message quotes
 KEY_HEADER = re.compile(r"auth|key|token|secret|password|cookie|credential|signature|session|jwt", re.IGNORECASE)
 
 
@@ -37,9 +37,9 @@ class Headers:
     two models would share their answers in a ledger.
 
     Args:
-        variables: header to environment variable.
+        variables: maps headers to environment variables.
         identity: headers that select the model.
-        keys: headers that are keys although their names do not show it.
+        keys: headers that are keys although their names do not suggest it.
     """
 
     variables: Mapping[str, str]
@@ -48,7 +48,7 @@ class Headers:
 
     def __post_init__(self) -> None:
         for header, variable in self.variables.items():
-            if not re.fullmatch(r"[A-Za-z_]\w*", variable):  # not shown: it may be the secret itself
+            if not re.fullmatch(r"[A-Za-z_]\w*", variable):  # not quoted: it may be the secret itself
                 raise ValueError(f"headers_from_env[{header!r}] must be the name of an environment variable.")
         for name, headers in (("identity_headers", self.identity), ("key_headers", self.keys)):
             for header in headers:
@@ -78,13 +78,13 @@ class Headers:
         return {header: self._value(header) for header in self.variables}
 
     def secrets(self, values: Mapping[str, str]) -> list[str]:
-        """The values that must not be shown, with and without a scheme such as "Bearer"; the longest first."""
+        """The values that must not be shown, with and without a scheme such as "Bearer", longest first."""
         private = [value for header, value in values.items() if header not in self.identity]
         tokens = [value.partition(" ")[2].strip() for value in private]
         return sorted({*private, *tokens} - {""}, key=len, reverse=True)
 
     def identity_hash(self) -> str | None:
-        """A hash of the current values that select the model; None where no header does."""
+        """A hash of the current values of the headers that select the model; None if there are none."""
         if not self.identity:
             return None
         return short_hash(sorted((header.lower(), self._value(header)) for header in self.identity))
@@ -99,12 +99,12 @@ class Headers:
 
 
 def short_hash(value: Any) -> str:
-    """Twelve hexadecimal digits for a value that JSON can hold."""
+    """A hash of a JSON-serializable value: twelve hexadecimal digits."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def excerpt(text: str, secrets: Iterable[str]) -> str:
-    """The beginning of a server's text, with every secret replaced by `***`."""
+    """The beginning of a response, with every secret replaced by `***`."""
     for secret in secrets:
         text = text.replace(secret, "***")
     return text[:EXCERPT]
@@ -115,7 +115,7 @@ def excerpt(text: str, secrets: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a server answered."""
+    """The server's response."""
 
     status: int
     content: bytes
@@ -123,7 +123,7 @@ class Reply:
 
     @property
     def readable_text(self) -> str:
-        """The answer as text, with replacement characters where it is not UTF-8."""
+        """The body as text; invalid UTF-8 becomes replacement characters."""
         return self.content.decode("utf-8", errors="replace")
 
 
@@ -136,7 +136,7 @@ class NotReached:
 
 @dataclass(frozen=True)
 class Unanswered:
-    """The request may have arrived, and no complete answer came."""
+    """The request may have arrived, but no complete response was received."""
 
     why: str
 
@@ -145,11 +145,11 @@ Outcome: TypeAlias = Reply | NotReached | Unanswered
 
 
 def exchange(url: str, content: bytes, headers: Mapping[str, str], *, timeout: float) -> Outcome:
-    """Post one request and wait at most `timeout` seconds; an answer may have at most `ANSWER_LIMIT` bytes.
+    """Post one request and wait at most `timeout` seconds; a response may have at most `ANSWER_LIMIT` bytes.
 
-    Each request has its own connection: if the server has just dropped a reused one, the failure looks the same as
-    that of a request that was charged. It runs in its own thread, which goes on after the timeout: a socket's timeout
-    starts again with each byte, so a server that sends slowly would block for ever.
+    Each request has its own connection: if the server had just closed a reused one, the error would look the same as
+    that of a charged request. Each request runs in its own thread, which may outlive the timeout: a socket's timeout
+    restarts with each byte, so a server that sends slowly would block forever.
     """
     done: SimpleQueue[Outcome] = SimpleQueue()
     late = Unanswered(f"out of time after {timeout:g} seconds")
@@ -169,7 +169,7 @@ def _exchange(url: str, content: bytes, headers: Mapping[str, str], timeout: flo
         **headers,
     }
     deadline = monotonic() + timeout
-    # Connecting times out first: a request that fails there was not charged.
+    # Connecting times out first, since a request that fails while connecting was not charged.
     limits = httpx2.Timeout(timeout, connect=timeout / 2)
     try:
         with httpx2.stream("POST", url, content=content, headers=headers, timeout=limits) as response:
@@ -182,10 +182,10 @@ def _exchange(url: str, content: bytes, headers: Mapping[str, str], timeout: flo
                     if monotonic() > deadline:
                         return late  # the caller may have given up
             except (ValueError, httpx2.TransportError, httpx2.DecodingError) as error:
-                if response.is_success:  # for an error the status is enough
+                if response.is_success:  # for an error response the status is enough
                     why = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
                     return Unanswered(why)
-            retry_after = response.headers.get("retry-after", "")  # a date counts as no value
+            retry_after = response.headers.get("retry-after", "")  # a date is ignored
             return Reply(response.status_code, bytes(received), float(retry_after) if retry_after.isdecimal() else None)
     except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
         return NotReached(str(error) or type(error).__name__)
