@@ -26,8 +26,8 @@ from acex.values import Label, listed, plain
 def as_predict(model: Any, scores: bool = False) -> Predict:
     """The function from rows to labels: the model's `predict`, or the model itself if it is a function.
 
-    With scores it returns `Scored`, and each row is still sent once: probabilities from `predict_proba` or from a
-    function that returns a DataFrame, and as labels the likeliest ones.
+    With scores, it returns `Scored`: the probabilities from `predict_proba` or from a function that returns a
+    DataFrame, and the likeliest label of each row. Each row is still sent only once.
 
     Raises:
         TypeError: this is not a fitted model, or it does not return labels (or probabilities, with scores).
@@ -43,7 +43,7 @@ def as_predict(model: Any, scores: bool = False) -> Predict:
         if (why := no_labels(model)) is not None:
             raise TypeError(why)
         if isinstance(model, BaseEstimator):
-            check_is_fitted(model)  # now, instead of with the first query
+            check_is_fitted(model)  # fail now rather than on the first query
         return _estimator_scores(model) if scores else cast("Predict", predict)
     if callable(model):
         return partial(_likeliest_of_function, model) if scores else cast("Predict", model)
@@ -81,7 +81,7 @@ def as_numeric(model: Any) -> Predict:
 
 
 def known_labels(model: Any) -> list[Label] | None:
-    """The labels that the model can return, where it lists them (`classes_`); otherwise None."""
+    """The labels that the model can return if it lists them (`classes_`), otherwise None."""
     classes = getattr(adapted(model), "classes_", None)
     if classes is None:
         return None
@@ -112,17 +112,17 @@ def _likeliest_of_estimator(model: Any, classes: list[Label] | None, rows: Rows)
     return likeliest(classes, model.predict_proba(rows))
 
 
-# They decide by a threshold other than 0.5, or by margins to which probabilities were fitted afterwards.
+# Classes that decide by a threshold other than 0.5, or by margins to which probabilities were fitted afterwards.
 OWN_RULES = {"FixedThresholdClassifier", "TunedThresholdClassifierCV", "SVC", "NuSVC"}
 
 
 def _own_decision_rule(model: Any) -> Any:
     """The inner estimator that decides, if its `predict` may differ from its likeliest label; otherwise None."""
     kinds = {kind.__name__ for kind in type(model).__mro__}
-    threshold = getattr(model, "get_probability_threshold", None)  # of CatBoost
+    threshold = getattr(model, "get_probability_threshold", None)  # CatBoost
     if OWN_RULES & kinds or (callable(threshold) and len(model.classes_) == 2 and threshold() != 0.5):
         return model
-    inner = getattr(model, "best_estimator_", None)  # of a hyperparameter search
+    inner = getattr(model, "best_estimator_", None)  # hyperparameter search
     if "Pipeline" in kinds:
         inner = model.steps[-1][1]
     elif "FrozenEstimator" in kinds:
@@ -147,7 +147,7 @@ def _is_regressor(model: Any) -> bool:
         return False
     try:
         return bool(is_regressor(model))
-    except Exception:  # an estimator of another package, whose tags are incomplete
+    except Exception:  # third-party estimator with incomplete tags
         return False
 
 
@@ -159,9 +159,9 @@ class ProbabilityModel:
     """A model that returns probabilities, (n, labels); its decision is the likeliest label."""
 
     predict_proba: Callable[[Rows], Any] = field(repr=False)
-    classes_: list[Label] | None  # None: 0, 1, ..., one for each column of probabilities
+    classes_: list[Label] | None  # None means 0, 1, ..., one per column of probabilities
     feature_names_in_: list[str] | None = field(default=None, repr=False)  # the columns it was fitted with
-    predict_numbers: Callable[[Rows], Any] | None = field(default=None, repr=False)  # the raw outputs, of a network
+    predict_numbers: Callable[[Rows], Any] | None = field(default=None, repr=False)  # raw outputs of a network
 
     def predict(self, rows: Rows) -> Any:
         """One label per row, (n,)."""
@@ -178,30 +178,30 @@ class NumberModel:
 
 
 def adapted(model: Any) -> Any:
-    """An object with `predict` for the model; the model itself if it is an estimator, a function or unknown.
+    """The model wrapped in an object with `predict`; estimators, functions and unknown objects are returned as is.
 
     Raises:
-        TypeError: the labels of this model cannot be known.
+        TypeError: the labels of this model cannot be determined.
     """
     if inspect.ismethod(model) and model.__name__ == "predict":
         model = model.__self__
     if inspect.ismethod(model) and model.__name__ == "predict_proba":
-        return _of_method(model)
+        return _adapt_method(model)
     kinds = {f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in type(model).__mro__}
     if "xgboost.Booster" in kinds:
-        return _of_xgboost(model)
+        return _adapt_xgboost(model)
     if "lightgbm.Booster" in kinds:
-        return _of_lightgbm(model)
+        return _adapt_lightgbm(model)
     if "catboost.CatBoost" in kinds:
-        return _of_catboost(model)
+        return _adapt_catboost(model)
     if "keras.Model" in kinds:  # before torch, which may be its backend
-        return _of_keras(model)
+        return _adapt_keras(model)
     if "torch.Module" in kinds and not callable(getattr(model, "predict", None)):
-        return _of_network(partial(_ask_torch, model), _last_of_torch(model) == "Sigmoid")
+        return _adapt_network(partial(_predict_torch, model), _last_of_torch(model) == "Sigmoid")
     return model
 
 
-def _of_method(method: Any) -> ProbabilityModel:
+def _adapt_method(method: Any) -> ProbabilityModel:
     owner = method.__self__
     classes = known_labels(owner)
     if classes is None:
@@ -223,19 +223,19 @@ def _no_labels(package: str, objective: Any) -> str:
 # -- boosters --------------------------------------------------------------------------------------------
 
 
-def _of_xgboost(booster: Any) -> ProbabilityModel | NumberModel:
+def _adapt_xgboost(booster: Any) -> ProbabilityModel | NumberModel:
     learner = json.loads(booster.save_config())["learner"]
     objective = learner["objective"]["name"]
     # XGBoost's estimators stop at their best round; a booster alone does not.
     best = booster.attr("best_iteration") if booster.attr("scikit_learn") is not None else None
-    ask = partial(_ask_xgboost, booster, (0, 0 if best is None else int(best) + 1))
+    predict = partial(_predict_xgboost, booster, (0, 0 if best is None else int(best) + 1))
     if objective not in ("binary:logistic", "binary:logitraw", "multi:softprob", "multi:softmax"):
-        return NumberModel(ask, _no_labels("XGBoost", objective), booster.feature_names)
+        return NumberModel(predict, _no_labels("XGBoost", objective), booster.feature_names)
     n_classes = max(int(learner["learner_model_param"].get("num_class", 0)), 2)
-    return ProbabilityModel(partial(ask, output_margin=True), list(range(n_classes)), booster.feature_names)
+    return ProbabilityModel(partial(predict, output_margin=True), list(range(n_classes)), booster.feature_names)
 
 
-def _ask_xgboost(booster: Any, rounds: tuple[int, int], rows: Rows, output_margin: bool = False) -> Any:
+def _predict_xgboost(booster: Any, rounds: tuple[int, int], rows: Rows, output_margin: bool = False) -> Any:
     """Numbers, or probabilities from the margins: log odds, (n,), or logits, (n, labels)."""
     import xgboost
     from scipy.special import expit, softmax
@@ -247,27 +247,27 @@ def _ask_xgboost(booster: Any, rounds: tuple[int, int], rows: Rows, output_margi
     return softmax(answer, axis=1) if answer.ndim == 2 else np.column_stack([expit(-answer), expit(answer)])
 
 
-def _of_lightgbm(booster: Any) -> ProbabilityModel | NumberModel:
-    about = booster.dump_model(num_iteration=1)
-    objective = about.get("objective", "a custom objective").partition(" ")[0]
+def _adapt_lightgbm(booster: Any) -> ProbabilityModel | NumberModel:
+    dump = booster.dump_model(num_iteration=1)
+    objective = dump.get("objective", "a custom objective").partition(" ")[0]
     if objective not in ("binary", "multiclass", "multiclassova"):
         no_labels = _no_labels("LightGBM", objective)
-        return NumberModel(partial(_ask_lightgbm, booster), no_labels, booster.feature_name())
-    classes: list[Label] = list(range(max(about["num_class"], 2)))
-    return ProbabilityModel(partial(_ask_lightgbm_classes, booster), classes, booster.feature_name())
+        return NumberModel(partial(_predict_lightgbm, booster), no_labels, booster.feature_name())
+    classes: list[Label] = list(range(max(dump["num_class"], 2)))
+    return ProbabilityModel(partial(_predict_lightgbm_classes, booster), classes, booster.feature_name())
 
 
-def _ask_lightgbm(booster: Any, rows: Rows) -> FloatArray:
-    # Without validation LightGBM accepts columns in another order and mixes them up.
+def _predict_lightgbm(booster: Any, rows: Rows) -> FloatArray:
+    # Without validation, LightGBM accepts columns in the wrong order and mixes them up.
     return np.asarray(booster.predict(rows, validate_features=hasattr(rows, "columns")))
 
 
-def _ask_lightgbm_classes(booster: Any, rows: Rows) -> FloatArray:
-    answer = _ask_lightgbm(booster, rows)
+def _predict_lightgbm_classes(booster: Any, rows: Rows) -> FloatArray:
+    answer = _predict_lightgbm(booster, rows)
     return np.column_stack([1 - answer, answer]) if answer.ndim == 1 else answer
 
 
-def _of_catboost(model: Any) -> Any:
+def _adapt_catboost(model: Any) -> Any:
     classes = np.asarray(model.classes_).tolist()
     if not classes:
         if not model.is_fitted():
@@ -284,10 +284,10 @@ def _of_catboost(model: Any) -> Any:
 # -- networks --------------------------------------------------------------------------------------------
 
 
-def _of_network(outputs: Callable[[Rows], Any], ends_in_sigmoid: bool) -> ProbabilityModel:
+def _adapt_network(outputs: Callable[[Rows], Any], ends_in_sigmoid: bool) -> ProbabilityModel:
     """A network with one output per label (the labels are 0, 1, ...), or with one output after a sigmoid."""
-    ask = partial(_network_probabilities, outputs, ends_in_sigmoid)
-    return ProbabilityModel(ask, None, predict_numbers=partial(_network_outputs, outputs))
+    predict = partial(_network_probabilities, outputs, ends_in_sigmoid)
+    return ProbabilityModel(predict, None, predict_numbers=partial(_network_outputs, outputs))
 
 
 def _network_outputs(outputs: Callable[[Rows], Any], rows: Rows) -> FloatArray:
@@ -331,7 +331,7 @@ def _last_of_torch(module: Any) -> str:
     return str(getattr(last, "original_name", type(last).__name__))
 
 
-def _ask_torch(module: Any, rows: Rows) -> Any:
+def _predict_torch(module: Any, rows: Rows) -> Any:
     import torch
 
     weight = next(iter(module.parameters()), torch.zeros(0))
@@ -345,7 +345,7 @@ def _ask_torch(module: Any, rows: Rows) -> Any:
         module.train(was_training)
 
 
-def _of_keras(model: Any) -> ProbabilityModel:
+def _adapt_keras(model: Any) -> ProbabilityModel:
     if len(model.inputs or [None]) > 1:
         raise TypeError(
             f"This Keras model has {len(model.inputs)} inputs: pass a function that selects the columns of each, such "
@@ -354,10 +354,10 @@ def _of_keras(model: Any) -> ProbabilityModel:
     last = model.layers[-1]
     activation = getattr(last, "activation", None)
     name = getattr(activation, "__name__", type(last).__name__)
-    return _of_network(partial(_ask_keras, model), name.lower() == "sigmoid")
+    return _adapt_network(partial(_predict_keras, model), name.lower() == "sigmoid")
 
 
-def _ask_keras(model: Any, rows: Rows) -> Any:
+def _predict_keras(model: Any, rows: Rows) -> Any:
     import keras
 
     return keras.ops.convert_to_numpy(model(_numbers(rows), training=False))

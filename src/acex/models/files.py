@@ -24,8 +24,8 @@ from acex.values import listed
 
 PICKLES = (".joblib", ".pkl", ".pickle")
 
-# Types of scikit-learn that skops does not trust by default. They hold arrays and numbers and call nothing
-# that the file names (as `functools.partial` would). A crafted file may still crash the process:
+# Types used by scikit-learn that skops does not trust by default. They hold arrays and numbers and do not call
+# anything named in the file (as `functools.partial` would). A crafted file may still crash the process:
 # scikit-learn follows the indices in a tree without checking them.
 TRUSTED = frozenset(
     {
@@ -53,7 +53,7 @@ def load_model(spec: str | os.PathLike[str], *, allow_pickle: bool = False) -> A
         allow_pickle: also load .joblib, .pkl and .pickle. Loading such a file runs the code in it.
 
     Raises:
-        ValueError: the file is damaged, is not of the kind that its name says, or contains types that are not trusted.
+        ValueError: the file is damaged, does not match its suffix, or contains types that are not trusted.
     """
     path = Path(spec)
     kind = path.suffix.lower()
@@ -78,15 +78,15 @@ def load_model(spec: str | os.PathLike[str], *, allow_pickle: bool = False) -> A
             f"model as .skops or .onnx.",
             stacklevel=2,
         )
-        _look_in_current_folder()  # for functions and classes of the caller's own modules
-    content = path.read_bytes()  # read once, so that the hash is that of the loaded model
+        _look_in_current_folder()  # a pickle may refer to the caller's own modules
+    content = path.read_bytes()  # read once, so that the hash matches the loaded model
     try:
         model = adapted(LOADERS[kind](content))
         Model.of(model)
         model.model_id = f"sha256:{hashlib.sha256(content).hexdigest()}"
     except MissingExtra:
         raise
-    except Exception as error:  # each package has its own
+    except Exception as error:  # each package raises its own types
         lines = str(error).splitlines() or [""]
         why = lines[0] if isinstance(error, ValueError) else f"{type(error).__name__}: {lines[0]}"
         raise ValueError(f"{path} cannot be read as {kind}: {why}") from error
@@ -106,7 +106,7 @@ def _from_code(module: str, name: str) -> Any:
         found = importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise  # the module exists, and one that it imports does not
+            raise  # the module exists, but one that it imports does not
         raise ValueError(f"{module}:{name}: no module {module!r} in {folder} or installed.") from None
     try:
         return getattr(found, name)
@@ -134,13 +134,13 @@ def _from_pickle(content: bytes) -> Any:
 def _from_xgboost(content: bytes) -> Any:
     booster = optional("xgboost", "A .json or .ubj file", "models").Booster()
     if not content:
-        raise ValueError("it is empty")  # XGBoost would end the process
+        raise ValueError("it is empty")  # XGBoost would terminate the process
     booster.load_model(bytearray(content))
     return booster
 
 
 def _from_xgboost_json(content: bytes) -> Any:
-    json.loads(content)  # raises for deep nesting, where XGBoost crashes
+    json.loads(content)  # raises for deep nesting, which would crash XGBoost
     return _from_xgboost(content)
 
 
@@ -172,7 +172,7 @@ class OnnxModel:
     """An ONNX model whose input is a 2-D tensor of rows, or one tensor per column."""
 
     model_id: str | None = None
-    no_labels: str | None = None  # why it returns numbers instead
+    no_labels: str | None = None  # why it returns numbers; None if it returns labels
 
     def __init__(self, content: bytes) -> None:
         onnxruntime = optional("onnxruntime", "An .onnx file", "files")

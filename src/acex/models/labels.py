@@ -1,4 +1,4 @@
-"""Answers of models: labels, numbers and probabilities, checked and turned into plain Python values."""
+"""Check the answers of models (labels, numbers, probabilities) and convert them to plain Python values."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def as_labels(answer: Any, n: int, classes: Sequence[Label] | None = None) -> li
     """One plain label for each of n rows.
 
     Args:
-        classes: the labels that the model can return; None if they are not known.
+        classes: the labels that the model can return; None if unknown.
 
     Raises:
-        ValueError: the answer has another length or shape, or contains scores, missing values, empty or overlong texts,
-            or labels other than the classes.
+        ValueError: the answer has the wrong length or shape, or contains scores, missing values, empty or overlong
+            texts, or labels other than the classes.
     """
     labels = _one_per_row(answer, n, "labels")
     for label in labels:
@@ -52,7 +52,7 @@ def as_numbers(answer: Any, n: int) -> list[Label]:
     """One finite float for each of n rows.
 
     Raises:
-        ValueError: the answer has another length or shape, or contains something else.
+        ValueError: the answer has the wrong length or shape, or contains anything but finite numbers.
     """
     numbers = _one_per_row(answer, n, "numbers")
     for number in numbers:
@@ -62,7 +62,7 @@ def as_numbers(answer: Any, n: int) -> list[Label]:
 
 
 def has_fractions(answers: Any) -> bool:
-    """Is one of these answers a number that is not whole, and therefore not a label?"""
+    """Whether any of these answers is a number with a fraction, and therefore not a label."""
     return np.ndim(answers) == 1 and any(is_fraction(plain(answer)) and not is_missing(answer) for answer in answers)
 
 
@@ -70,10 +70,10 @@ def _one_per_row(answer: Any, n: int, what: str) -> list[Any]:
     is_list = isinstance(answer, Sequence) and not isinstance(answer, (str, bytes))
     if isinstance(answer, np.ma.MaskedArray):
         hidden, answer = np.ma.getmaskarray(answer), np.array(answer.data, dtype=object)
-        answer[hidden] = None  # what lies below a mask is no answer
+        answer[hidden] = None  # masked values count as missing
     if not (is_list or hasattr(answer, "__array__")):
         raise ValueError(f"expected {n} {what}, got {_quoted(answer)}")
-    # In a list, numpy would turn a NaN or a number among texts into text.
+    # Without dtype=object, numpy would convert the numbers and NaN in a mixed list to text.
     array = np.asarray(answer, dtype=object if is_list else None)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
@@ -102,9 +102,9 @@ class Scored:
 
 
 def likeliest(classes: Sequence[Label] | None, probabilities: Any) -> Scored:
-    """The likeliest label of each row (the first of equals), with the probabilities, (n, classes).
+    """The likeliest label of each row (the first one on ties), with the probabilities, (n, classes).
 
-    Without classes the labels are 0, 1, ..., one for each column.
+    Without classes, the labels are 0, 1, ..., one per column.
     """
     table = np.asarray(probabilities)
     if classes is None and table.ndim == 2:
@@ -121,7 +121,7 @@ def as_scores(scored: Scored, n: int) -> list[list[tuple[Label, float]]]:
     """Pairs of label and probability for each of n rows.
 
     Raises:
-        ValueError: the probabilities have another shape or are not from 0 to 1, or a class is not a label.
+        ValueError: the probabilities have the wrong shape or are not between 0 and 1, or a class is not a label.
     """
     classes = as_labels(list(scored.classes), len(scored.classes))
     table = np.asarray(scored.probabilities, dtype=float)
@@ -136,9 +136,9 @@ def as_scores(scored: Scored, n: int) -> list[list[tuple[Label, float]]]:
 
 
 def refuse_other_kind(what: str, labels: Sequence[Label], label: Label) -> None:
-    """Raise when these labels are texts and the model returns numbers or Booleans, or the reverse: "1" is not 1.
+    """Raise if these labels are texts but the model returns numbers or Booleans, or vice versa: "1" is not 1.
 
-    One answer is enough: a model that answers False never answers "True" or 7.
+    One answer of the model, `label`, is enough: a model that returns False never returns "True" or 7.
     """
     possible = (
         isinstance(other, str) == isinstance(label, str) and (not isinstance(label, bool) or other in (False, True))
@@ -149,7 +149,7 @@ def refuse_other_kind(what: str, labels: Sequence[Label], label: Label) -> None:
 
 
 def checked_class_names(class_names: Any, classes: Sequence[Label] | None) -> dict[Label, str]:
-    """The name of each label, checked against the model's labels where these are known.
+    """The name of each label, checked against the model's labels if these are known.
 
     Raises:
         ValueError: a name is missing, repeated or not text, or a label is not one of the model's.
@@ -167,7 +167,7 @@ def checked_class_names(class_names: Any, classes: Sequence[Label] | None) -> di
 
 
 def without_class_names(labels: Any, labels_by_name: Mapping[Label, Label]) -> Any:
-    """The labels with class names replaced by the labels that they stand for."""
+    """The labels, with class names replaced by the labels they belong to."""
     if labels is None or not labels_by_name:
         return labels
     return [labels_by_name.get(label, label) if isinstance(label, str) else label for label in labels]

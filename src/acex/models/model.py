@@ -1,4 +1,4 @@
-"""`acex.Model`: a model with its name, class names and noise, and everything that the engine needs to know about it."""
+"""`acex.Model`: wraps a model together with its name, class names, noise and other options of the engine."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Model:
         class_names: what the labels mean, such as {0: "rejected", 1: "approved"}.
         scores: use and record the probability of each label; the decision is then the likeliest label.
         noise: the share of answers that are wrong by chance, below 0.5; "auto" estimates it from repeated queries.
-        confirm: with noise, how many more answers for than against it a returned row needs.
-        timeout: seconds after which a query counts as failed; None waits for ever.
+        confirm: with noise, by how many the answers for a returned row must outnumber those against it.
+        timeout: seconds after which a query counts as failed; None means no limit.
 
     Example:
         >>> import acex
@@ -75,11 +75,11 @@ class Model:
             raise ValueError("noise needs labels: it cannot be combined with scores=True.")
         self.name, self.version = _name_and_version(predict, name, version)
         self._adapted = _refuse_query if predict is None else adapted(predict)
-        self.no_labels: str | None = no_labels(self._adapted)  # why it returns numbers; None for labels
+        self.no_labels: str | None = no_labels(self._adapted)  # why it returns numbers; None if it returns labels
         if self.no_labels is not None and scores:
             raise TypeError(f"scores=True needs a model with labels. {self.no_labels}")
         self._predict = as_predict(self._adapted, self.scores) if self.no_labels is None else self._predict_numbers
-        self.labels: list[Label] | None = known_labels(self._adapted)  # None if they are not known
+        self.labels: list[Label] | None = known_labels(self._adapted)  # None if unknown
         self.class_names = {} if class_names is None else checked_class_names(class_names, self.labels)
 
     @classmethod
@@ -97,13 +97,13 @@ class Model:
 
     @property
     def priced(self) -> HttpModel | None:
-        """The model, if it knows what its requests cost."""
+        """The wrapped `HttpModel` if it has token prices, otherwise None."""
         model = self.wrapped
         return model if isinstance(model, HttpModel) and model.token_prices is not None else None
 
     @property
     def rows_per_request(self) -> int | None:
-        """The maximum number of rows in a request; None if there is none."""
+        """The maximum number of rows per request; None if there is no limit."""
         return self.wrapped.rows_per_request if isinstance(self.wrapped, HttpModel) else None
 
     @property
@@ -115,7 +115,7 @@ class Model:
         """The key of the model in a ledger: its name, with "@" and the version if it has one.
 
         Args:
-            is_shared: will others use the ledger, so that the key must be unique to this model?
+            is_shared: whether others use the ledger too, so that the key must be unique to this model.
 
         Raises:
             ValueError: the ledger is shared, and the model has no name.
@@ -128,14 +128,14 @@ class Model:
         return model_key(self.name or "model", self.version)
 
     def to_labels(self, values: Any) -> Any:
-        """The values with class names replaced by the labels that they stand for; None stays None."""
+        """The values with class names replaced by their labels; None stays None."""
         return without_class_names(values, self.labels_by_name)
 
     def read(self, answers: Any, n: int) -> list[Label]:
-        """The answers to n rows that the model gave elsewhere, as labels or numbers; class names are allowed.
+        """The model's answers to n rows, obtained elsewhere, as labels or numbers; class names are allowed.
 
         Raises:
-            ValueError: they are not one answer per row, or not labels of this model.
+            ValueError: there is not exactly one answer per row, or an answer is not a label of this model.
         """
         if self.no_labels is not None or (self.labels is None and has_fractions(answers)):
             return as_numbers(self.to_labels(answers), n)
@@ -150,7 +150,7 @@ class Model:
         predict = self._predict_numbers if numbers else self._predict
         try:
             answer = aligned_answer(predict, rows)
-        except ModelFailed:  # an HttpModel knows what was charged
+        except ModelFailed:  # from an HttpModel, which records what may have been charged
             raise
         except Exception as error:
             raise ModelFailed(f"The model raised {type(error).__name__}: {error}{row_wise_advice(error)}") from error
@@ -184,7 +184,7 @@ def _refuse_set_twice(model: HttpModel, **given: Any) -> None:
 def _name_and_version(predict: Any, name: str | None, version: str | None) -> tuple[str | None, str | None]:
     """Name and version in the ledger.
 
-    The `model_id` of an `HttpModel` contains its version; another name does not, so that the version is added to it.
+    The `model_id` of an `HttpModel` contains its version; any other name does not, so the version is returned too.
     """
     if name is not None and version is None and isinstance(predict, HttpModel):
         version = predict.version
