@@ -1,4 +1,4 @@
-"""`acex ask` and `tell`: for labels that a laboratory or a person determines. All state is in the ledger."""
+"""`acex ask` and `acex tell`, for labels determined by a laboratory or a person. All state is in the ledger."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from acex.engine.session import Session
     from acex.ledger import Answer, Asked
 
-REPEAT, LABEL, OWN_LABEL = "repeat_of", "label", "acex_label"  # the last one if a feature is called "label"
-ROUNDED = 1e-3  # relative: how far a spreadsheet may round a number
-BOOLEANS = {"wahr": "true", "falsch": "false", "vrai": "true", "faux": "false"}  # as spreadsheets write it
+REPEAT, LABEL, OWN_LABEL = "repeat_of", "label", "acex_label"  # OWN_LABEL is used if a feature is called "label"
+ROUNDED = 1e-3  # relative tolerance for numbers rounded by a spreadsheet
+BOOLEANS = {"wahr": "true", "falsch": "false", "vrai": "true", "faux": "false"}  # German and French spreadsheets
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
-MOST_STATES = 5  # searches that `tell` reports on
+MOST_STATES = 5  # maximum number of searches whose state `tell` prints
 
 
 def ask(
@@ -69,7 +69,7 @@ def ask(
         rows = session.ask()
         state = _state(book, session.identity)
         if rows is None:
-            explanation = load_explanation(book, session.identity)  # with what all runs paid
+            explanation = load_explanation(book, session.identity)  # includes what all runs paid
             if as_json:
                 echo(explanation.to_json())
             else:
@@ -84,7 +84,7 @@ def ask(
         first = [query_id(model, without_vote(key)) if is_vote(key) else "" for key in keys]
         todo.insert(1, f"acex_{REPEAT}" if REPEAT in rows.columns else REPEAT, first)
     todo[OWN_LABEL if LABEL in rows.columns else LABEL] = ""
-    # As the spreadsheet that wrote DATA: with a byte order mark, those that write decimal commas read UTF-8.
+    # Use the CSV dialect of DATA. Spreadsheets that write decimal commas need a byte order mark to read UTF-8.
     is_german = case.reading.decimal == ","
     text = write_csv(todo, sep=";" if is_german else ",", decimal=case.reading.decimal)
     if out is not None:
@@ -94,7 +94,7 @@ def ask(
     elif out is None:
         echo(text, nl=False)
     for remark in () if session.steps else (*prepared.remarks, *map(str, session.plan.remarks)):
-        say(remark)  # before anything is measured
+        say(remark)  # only before the first label
     say(state)
     n_again = sum(map(is_vote, keys))
     again = f", {n_again} of them again (see {REPEAT})" if n_again else ""
@@ -105,8 +105,8 @@ def ask(
 def _session(explainer: acex.Explainer, prepared: Prepared, book: acex.Ledger) -> Session:
     """The search to continue.
 
-    After a label that it used was corrected, that is a copy of it with the next seed: the copy sees the corrected
-    labels, and the search itself stays on record as it was.
+    If a label that it used was corrected, a copy with the next seed is returned: the copy sees the corrected labels,
+    and the original search stays on record unchanged.
     """
     from acex.engine.blackbox import HANDED_OUT
     from acex.engine.recorded import n_corrected
@@ -131,7 +131,7 @@ def _session(explainer: acex.Explainer, prepared: Prepared, book: acex.Ledger) -
 
 
 def _mention_earlier_search(book: acex.Ledger, session: Session) -> None:
-    """Warn if this search is new although the same row has one: data or options differ, perhaps by mistake."""
+    """Warn if this search is new although the row already has one: data or options may differ by mistake."""
     lines = book.tables.explanations(session.plan.model_id).set_index("id")
     same = lines.index[lines["factual"] == lines["factual"][session.identity]].drop(session.identity)
     if len(same) and not book.asks(session.identity):
@@ -139,14 +139,14 @@ def _mention_earlier_search(book: acex.Ledger, session: Session) -> None:
 
 
 def _state(book: acex.Ledger, explanation: str) -> str:
-    """What an explanation has come to, in one sentence."""
+    """The progress of an explanation, in one sentence."""
     from acex.engine.recorded import load_explanation
 
     asks, record = book.asks(explanation), book.explanation(explanation)
     recorded = {ask.row for ask in asks if ask.answer is not None}
     n_waiting = sum(ask.answer is None for ask in asks)
     if record.settings.get("noise"):
-        recorded |= set(_results(book, record.model, recorded))  # also replicates, which the next `ask` will use
+        recorded |= set(_results(book, record.model, recorded))  # including replicates, which the next `ask` will use
     best = load_explanation(book, explanation).cost if asks and asks[0].answer is not None else None
     found = "no counterfactual yet" if best is None else f"best cost so far {best:.3g}"
     waiting = f", {n_waiting} waiting" if n_waiting else ""
@@ -224,13 +224,13 @@ def tell(
 
 
 def _read_labels(path: Path, encoding: str | None = None) -> dict[int, dict[str, str]]:
-    """The lines of a file of `acex ask` that have a label, as typed, by their number; the label as OWN_LABEL."""
+    """The lines of a file of `acex ask` that have a label, by line number; the label, as typed, is in OWN_LABEL."""
     try:
         lines = read_table(path, encoding=encoding, escaped=True, dtype=str, keep_default_na=False)
     except ValueError as error:
         if encoding is not None or not isinstance(error.__cause__, UnicodeError):
             raise
-        # Spreadsheets on Windows. The rows are compared with those that were asked, so another encoding is noticed.
+        # Spreadsheets on Windows. The rows are compared with those sent, so a wrong encoding is noticed.
         lines = read_table(path, encoding="cp1252", escaped=True, dtype=str, keep_default_na=False)
     label = OWN_LABEL if OWN_LABEL in lines.columns else LABEL
     if KEY not in lines.columns or label not in lines.columns:
@@ -244,10 +244,10 @@ def _read_labels(path: Path, encoding: str | None = None) -> dict[int, dict[str,
 def _matched(
     book: acex.Ledger, filled: dict[int, dict[str, str]], *, corrects: bool = False
 ) -> tuple[dict[int, Any], dict[int, Asked]]:
-    """The label of each line, and the result in the ledger that it stands for; without lines that were not asked.
+    """The label of each line, and the entry of the ledger that it belongs to; lines with an unknown id are left out.
 
-    The lines of one acex_id are its results, in any order. A line with a recorded label is that result. Of the others,
-    the first ones differ from the recorded results that are left, and the rest are further results.
+    The lines of one acex_id are its results, in any order. A line with the label of a recorded result is that result.
+    The other lines are first matched with the remaining recorded results, which they contradict; the rest are new.
 
     Raises:
         ValueError: a label is invalid, or there are too many or too few lines.
@@ -297,7 +297,7 @@ def _matched(
 
 
 def _results(book: acex.Ledger, model: str, rows: Iterable[str]) -> dict[str, Answer]:
-    """The answers to these rows and all their further results, by key."""
+    """The answers to these rows and all their replicates, by key."""
     from acex.ledger.row_keys import next_result
 
     results = latest = book.known(model, list(rows))
@@ -308,7 +308,7 @@ def _results(book: acex.Ledger, model: str, rows: Iterable[str]) -> dict[str, An
 
 
 def _known_labels(book: acex.Ledger, model: str, without: set[str]) -> tuple[list[Any], dict[str, Any]]:
-    """The labels that a model gave to rows other than `without`, outcomes and targets; labels by class names."""
+    """Known labels (answers to rows other than `without`, targets, class names, outcomes), and labels by class name."""
     settings = settings_of(book, model)
     targets = [s["target"] if isinstance(s.get("target"), list) else [s.get("target")] for s in settings]
     named = {name: label for s in settings for label, name in s.get("class_names") or ()}
@@ -319,7 +319,7 @@ def _known_labels(book: acex.Ledger, model: str, without: set[str]) -> tuple[lis
 
 
 def _refuse_misspelled(labels: list[Any], known: list[Any], *, accepts_new: bool) -> None:
-    """Raise for other spellings of a label, and for new labels unless they are accepted."""
+    """Raise for labels that differ only in spelling, and for new labels unless they are accepted."""
     new = Counter(label for label in labels if label not in known)
     by_spelling = {spelling(label): label for label in known}
     for label, _ in new.most_common():
@@ -332,7 +332,7 @@ def _refuse_misspelled(labels: list[Any], known: list[Any], *, accepts_new: bool
             )
     if new and not accepts_new:
         seen = ", ".join(f"{label!r} ({counted(n, 'row')})" for label, n in new.most_common())
-        texts = list(map(str, by_spelling.values()))  # a misspelled label is rarer than the one that was meant
+        texts = list(map(str, by_spelling.values()))  # a misspelled label is rarer than the intended one
         meant = ""
         for text in map(str, new):
             others = texts[: texts.index(text)]  # "unstable" is not a misspelled "stable"
@@ -342,14 +342,14 @@ def _refuse_misspelled(labels: list[Any], known: list[Any], *, accepts_new: bool
 
 
 def _with_point(text: str) -> str:
-    """A number with a decimal comma as one with a point."""
+    """The text of a number, with a decimal comma replaced by a point."""
     if THOUSANDS.fullmatch(text):
         raise ValueError(f"{text!r} may be a fraction or thousands; write it with a decimal point")
     return text.replace(".", "").replace(",", ".") if "," in text else text
 
 
 def _refuse_to_lose_labels(book: acex.Ledger, path: Path) -> None:
-    """Refuse to overwrite labels that are not recorded yet."""
+    """Raise if the file has labels that are not recorded yet and would be overwritten."""
     if not path.exists():
         return
     try:
@@ -363,7 +363,7 @@ def _refuse_to_lose_labels(book: acex.Ledger, path: Path) -> None:
 
 
 def _refuse_changed_rows(book: acex.Ledger, filled: dict[int, dict[str, str]], asked: dict[int, Asked]) -> None:
-    """Refuse labels of rows whose values differ from those that were asked, as after sorting one column only."""
+    """Raise if the values of a row differ from those that were sent, as after sorting only one column."""
     for number, a in asked.items():
         line = filled[number]
         for name, value in named_rows(book, a.model, [a.row]).iloc[0].items():
@@ -372,7 +372,7 @@ def _refuse_changed_rows(book: acex.Ledger, filled: dict[int, dict[str, str]], a
 
 
 def _alike(value: Any, text: str) -> bool:
-    """Is this the value as a spreadsheet may have written it: rounded, without leading zeros, a date day-first?"""
+    """Whether a spreadsheet may have written the value so: rounded, without leading zeros, or a date day-first."""
     import pandas as pd
 
     text = text.strip()

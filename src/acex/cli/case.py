@@ -1,4 +1,4 @@
-"""What is to be explained, and the model that is queried: from flags and files to the arguments of `acex.Explainer`."""
+"""Convert flags and files (data, rows, model, options) to the arguments of `acex.Explainer`."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
     from acex.space.feature import Direction, Feature
 
-PASSWORD = re.compile(r"https?://[^/:@]*:(?!\d*[/?#])\S*@")  # also one with a slash, which looks like an odd port
-# Types in a --model-config that `HttpModel` does not check before a row is sent.
+PASSWORD = re.compile(r"https?://[^/:@]*:(?!\d*[/?#])\S*@")  # even if it contains a slash
+# Types of arguments in --model-config that `HttpModel` does not check before a row is sent.
 CONFIG_TYPES = {"labels": str, "input_name": str, "version": str, "classes": list, "headers_from_env": dict}
 
 
 @dataclass(frozen=True)
 class ModelFlags:
-    """The flags that say where the model is."""
+    """The flags that locate the model."""
 
     panel: ClassVar[str] = MODEL
     model: Annotated[
@@ -56,7 +56,7 @@ class ModelFlags:
         """The model, ready to be queried; `timeout` is for an HTTP endpoint.
 
         Raises:
-            ValueError: the flags do not lead to one.
+            ValueError: the flags are invalid, or the model cannot be loaded.
         """
         if not self.model:
             raise ValueError("--model is needed: a file, module:name or http(s)://...")
@@ -79,7 +79,7 @@ class ModelFlags:
             return acex.load_model(self.model, allow_pickle=self.allow_pickle)
         except (ValueError, OSError, acex.AcexError):
             raise
-        except Exception as error:  # a user's own module or a pickle may raise anything
+        except Exception as error:  # a user's module or a pickle may raise anything
             raise ValueError(f"--model {self.model}: {type(error).__name__}: {error}") from error
 
     def _remote(self, timeout: float | None) -> Any:
@@ -142,21 +142,21 @@ class Case:
 
     @property
     def ledger(self) -> str | None:
-        """Where answers are recorded."""
+        """Path or URL of the ledger; None if answers are not recorded."""
         return self.given.get("ledger")
 
     def open(self, black_box: ModelFlags, *written: Path | None, sign: Path | None = None) -> Prepared:
-        """What `prepare` returns for the model of the flags; files that are read must not be among those `written`."""
+        """Load the model and call `prepare`; raise if one of the `written` files is also read."""
         code = f"{black_box.model.partition(':')[0].replace('.', '/')}.py"  # of module:name
         read = (self.data, self.x, self.schema, self.ledger, black_box.model, code, black_box.model_config, sign)
         refuse_overwriting(written, read)
         return self.prepare(black_box.open(self.given.get("timeout")))
 
     def prepare(self, model: Any) -> Prepared:
-        """Everything as `acex.Explainer` takes it; the table is read once.
+        """The data, model and options for `acex.Explainer`; the table is read once.
 
         Raises:
-            ValueError: a flag or a file is wrong; nothing was sent.
+            ValueError: a flag or a file is invalid; nothing was sent.
         """
         from acex.space.schema import read_rules, read_schema, with_schema
 
@@ -176,7 +176,7 @@ class Case:
             remarks.append(f"{n} rows have no outcome in {given['outcomes']} and were left out.")
             known, outcomes = rows[outcomes.notna()], outcomes.dropna()
         holding = [name for name in rows.columns if set(given.get("target", ())) & set(rows[name].unique())]
-        if len(holding) == 1:  # a word such as "yes" in many columns shows nothing
+        if len(holding) == 1:  # a word such as "yes" in several columns proves nothing
             remarks.append(f"{holding[0]} is a feature and contains the target. Is it --outcomes {holding[0]}?")
         space = space.with_grid(flags.grid(given.get("grid", ()), space))
         space = space.adjust(other=flags.by_column(given.get("other", ()), space, "other", _category))
@@ -207,7 +207,7 @@ class Case:
         return Prepared(table, known, outcomes, space, factual, whole, wrapped, options, self._ids(whole), remarks)
 
     def explainer(self, prepared: Prepared, ledger: acex.Ledger | None) -> acex.Explainer:
-        """The explainer of these data and this model."""
+        """The explainer for this data and model."""
         try:
             return acex.Explainer(
                 prepared.model,
@@ -219,11 +219,11 @@ class Case:
                 share_answers=not self.given.get("share_answers", False),
                 seed=prepared.options.get("seed", 0),
             )
-        except TypeError as error:  # such as scores of a model without them
+        except TypeError as error:  # such as --scores for a model without probabilities
             raise ValueError(str(error)) from error
 
     def _model(self, model: Any) -> acex.Model:
-        """The model with the name, class names and other options given."""
+        """The model wrapped with its name, class names and the other options given."""
         from acex.models.adapters import known_labels
 
         given = self.given.of("model")
@@ -239,7 +239,7 @@ class Case:
             raise ValueError(str(error)) from error
 
     def _positions(self, table: pd.DataFrame) -> list[int]:
-        """The rows of the table that --row or --where select; by default all."""
+        """Positions of the rows that --row or --where select; by default all."""
         given = [f"--{name}" for name in ("row", "where", "x") if getattr(self, name) is not None]
         if len(given) > 1 or not (given or self.takes_many):
             raise ValueError(f"expected one of --row, --where and --x, got {' and '.join(given) or 'none'}.")
@@ -276,21 +276,21 @@ class Case:
 
 @dataclass(frozen=True)
 class BatchCase(Case):
-    """The same for many rows: by default all of DATA."""
+    """The flags for several rows, by default all of DATA."""
 
     takes_many: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """Data, rows to explain and options in the form of `acex.Explainer`."""
+    """Data, rows to explain and options, in the format of `acex.Explainer`."""
 
     table: pd.DataFrame  # DATA with all its columns
     rows: pd.DataFrame  # known rows as the model sees them
     outcomes: pd.Series[Any] | None
     space: acex.Space
     factual: pd.DataFrame  # the rows to explain
-    whole: pd.DataFrame  # the same with all columns of their file
+    whole: pd.DataFrame  # the rows to explain, with all columns of their file
     model: acex.Model
     options: dict[str, Any]  # of `Explainer.search`
     ids: Sequence[Any] | None  # names of the rows to explain

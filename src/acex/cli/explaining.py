@@ -18,7 +18,7 @@ from acex.cli.tables import LeftOut, OutputFlags, TableFlags, column_names, file
 from acex.values import as_money, counted, plain, records
 
 TABLES = (".csv", ".json", ".parquet", ".xlsx")
-# What `acex demo` writes, shows and runs. The examples of all commands run in its folder.
+# What `acex demo` writes, prints and runs. The examples of all commands run in its folder.
 BANK = """'''The model of the demo. acex only sees what `decide` answers; put your own model here.'''
 from pathlib import Path
 import pandas as pd
@@ -87,7 +87,7 @@ def explain(
     ledger = None if case.ledger is None else acex.Ledger(case.ledger)
     explainer = case.explainer(prepared, ledger)
     name = None if prepared.ids is None else plain(prepared.ids[0])
-    if name is not None and ledger is not None:  # record the name before anything is sent
+    if name is not None and ledger is not None:  # record the name before sending anything
         explainer.search(prepared.factual, **prepared.options).begin([str(name)])
     try:
         explanation = explainer.explain(prepared.factual, **prepared.options)
@@ -100,7 +100,7 @@ def explain(
         if so_far is not None and isinstance(error, acex.ModelFailed):
             error.add_note(how_to_continue(explainer.ledger))
         if so_far is not None and out is not None:
-            so_far.to_json(out, left_out=left_out, **output.options)  # it was paid for
+            so_far.to_json(out, left_out=left_out, **output.options)  # keep what was paid for
         if output.columns and isinstance(error, acex.ModelFailed):
             error.args = (f"the model failed: {redacted_error(str(error), output.columns)}",)
         raise
@@ -120,7 +120,7 @@ def explain(
 
 
 def _print_plan(case: Case, prepared: Prepared, price: float | None, as_json: bool) -> None:
-    """Print what would be sent, and the most it can cost. The ledger is only read."""
+    """Print what would be sent, and the most it can cost, without writing to the ledger."""
     from acex.audit.quote import quote
     from acex.ledger import MemoryLedger
 
@@ -317,7 +317,7 @@ def batch(
 
 
 def _affordable(money: float, price: float | None, budget_total: int | None, reserved: int) -> int:
-    """How many rows may be sent for this much money, without those reserved for common changes."""
+    """How many rows this amount of money pays for, minus those reserved for common changes."""
     from acex.ledger.base import rows_for
 
     if budget_total is not None:
@@ -348,7 +348,7 @@ def schema(
     rows = read_table(data, **reading.arguments)
     hidden = column_names(drop, rows.columns, "--drop")
     space = acex.Space.infer(rows.drop(columns=hidden), missing="keep", **reading.kinds(rows, hidden))
-    space = replace(space, features=tuple(replace(f, gaps=False) for f in space.features))  # --missing says it later
+    space = replace(space, features=tuple(replace(f, gaps=False) for f in space.features))  # --missing decides it later
     if out is None:
         echo(schema_text(space), nl=False)
         return

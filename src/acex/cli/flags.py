@@ -1,4 +1,4 @@
-"""The flags of the options that `acex.options` declares, and their texts as values."""
+"""Flags for the options that `acex.options` declares, and parsers for their values."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ TYPES: dict[str, Any] = {"number": float | None, "count": int | None, "text": st
 
 
 class Given(dict[str, Any]):
-    """The options given on the command line, by name, as flags hold them."""
+    """The options given on the command line, by name, before their texts are parsed."""
 
     def of(self, *owners: str) -> dict[str, Any]:
-        """The options of these owners."""
+        """The options that belong to these owners; see `acex.options`."""
         return {name: value for name, value in self.items() if BY_NAME[name].owner in owners}
 
 
 def flag_parameters() -> list[inspect.Parameter]:
-    """A parameter of a command for each declared flag, in the panels of `acex.options`."""
+    """One command parameter per declared flag, in the help panels of `acex.options`."""
     return [_parameter(declaration) for declaration in DECLARED if declaration.flag]
 
 
@@ -55,9 +55,9 @@ def _parameter(declared: Declaration) -> inspect.Parameter:
 
 
 def target(labels: Sequence[str] | None, numbers: str | None, known: Sequence[Any]) -> Any:
-    """What --target and --target-range ask for, as `acex.explain` takes it; None for any other label.
+    """The target that --target and --target-range describe, as `acex.explain` takes it; None for any other label.
 
-    With both, the range is one of the probability of the label.
+    If both are given, the range limits the probability of the label.
 
     Raises:
         ValueError: a text is not a label or not a range, or there are several labels for one range.
@@ -84,7 +84,7 @@ def as_range(text: str) -> dict[str, Any]:
 
 
 def class_names(texts: Iterable[str], known: Sequence[Any]) -> dict[Any, str]:
-    """The names of labels; `known` are the labels of the model, if it has a list of them."""
+    """The class names by label; `known` are the labels of the model, as far as it lists them."""
     names = {}
     for text in texts:
         label, _, name = text.partition("=")
@@ -95,7 +95,7 @@ def class_names(texts: Iterable[str], known: Sequence[Any]) -> dict[Any, str]:
 
 
 def noise(text: str) -> Any:
-    """A share of answers, or "auto"."""
+    """The share of wrong answers in a text, or "auto"."""
     if text == "auto":
         return text
     try:
@@ -130,14 +130,14 @@ def by_column(
 
 
 def grid(texts: Iterable[str], space: Space) -> Any:
-    """The steps of numbers, as `Space.infer` takes them."""
+    """The grids of numeric features, as `Space.infer` takes them."""
     if "off" in (texts := list(texts)):
         return False
     return by_column(texts, space, "grid", lambda _, text: None if text == "off" else number(text))
 
 
 def limits(feature: Feature, text: str) -> tuple[Any, Any]:
-    """The pair (low, high) that a text such as "5:10" or, for dates, "2026-01-01..2026-12-31" stands for."""
+    """The pair (low, high) in a text such as "5:10" or, for dates, "2026-01-01..2026-12-31"."""
     first, found, last = text.partition(".." if ".." in text else ":")
     if not found:
         raise ValueError("expected LOW:HIGH or LOW..HIGH, either of which may be left out.")
@@ -145,7 +145,7 @@ def limits(feature: Feature, text: str) -> tuple[Any, Any]:
 
 
 def allowed_values(feature: Feature, text: str) -> list[Any]:
-    """The list that a text such as "25|33|50" stands for; None for a gap."""
+    """The values in a text such as "25|33|50"; None for a missing value."""
     from acex.space.feature import MISSING
 
     words = text.split("|")
@@ -164,7 +164,7 @@ def _label(flag: str, text: str, label: str, known: Sequence[Any]) -> Any:
 
 @contextmanager
 def _naming(flag: str, text: str) -> Iterator[None]:
-    """An error inside names the flag and its text."""
+    """Prefix errors raised inside with the flag and its text."""
     try:
         yield
     except ValueError as error:

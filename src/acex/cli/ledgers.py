@@ -1,4 +1,4 @@
-"""`acex ledger` and `acex audit`: what was asked and answered, what may still be spent, and whether labels changed."""
+"""`acex ledger` and `acex audit`: show and edit recorded answers, set budgets, and check whether labels changed."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from acex.values import counted, listed, records, refuse_overwriting
 if TYPE_CHECKING:
     import pandas as pd
 
-KEY = "acex_id"  # the column that names a row of the ledger in files
-# What `acex ledger export` adds to the features; to names that a feature has, it adds acex_.
+KEY = "acex_id"  # column in files that identifies a row of the ledger
+# Columns that `acex ledger export` adds to the features; with the prefix acex_ if a feature has the same name.
 EXPORTED = ("sequence", "label", "scores", "purpose", "explanation_id", "attempts", "answered_at", KEY)
 LARGEST = 2**63 - 1  # the largest integer that a database stores
 ledger = typer.Typer(help="Show what was sent, answered and paid; set limits.\n\nExample: acex ledger show loans.db")
@@ -35,7 +35,7 @@ ModelName = Annotated[
 
 
 def exists(where: str) -> bool:
-    """Is there something at this path? Servers are not checked."""
+    """Whether the file exists; servers are not checked."""
     return "://" in where or Path(where).exists()
 
 
@@ -47,7 +47,7 @@ def opened(where: str, hint: str = "") -> acex.Ledger:
 
 
 def chosen(book: acex.Ledger, model_id: str | None, hint: str = "") -> str:
-    """The name of a model: the one given, the only one that begins so, or the only one of the ledger."""
+    """The full name of a model: the one given, the only one with this prefix, or the only one in the ledger."""
     known = [str(name) for name in book.tables.models()["model"]]
     begins = [name for name in known if model_id is None or (model_id and name.startswith(model_id))]
     if model_id in known or len(begins) == 1:
@@ -194,11 +194,11 @@ def import_(
             rows = rows.drop(columns=[*added], errors="ignore")
         elif KEY in rows.columns:
             raise ValueError(f"{answers} has only some columns of acex ledger export; --drop the non-features.")
-        given = {str(answer.label): answer.label for answer in book.answers(model_id)}  # CSV: "1" may be text
+        given = {str(answer.label): answer.label for answer in book.answers(model_id)}  # in CSV, "1" may be a text
         labels = [given.get(str(label), label) for label in labels]
         book.register(model_id, features=[str(name) for name in rows.columns])
         keys = canonical(rows)
-        if KEY in lines.columns:  # it distinguishes the votes of a row
+        if KEY in lines.columns:  # it tells repeated queries of a row apart
             most = range(1, max(Counter(keys).values()) + 1)
             votes = {query_id(model_id, vote): vote for key in keys for vote in (as_vote(key, n) for n in most)}
             keys = [votes.get(identity, key) for identity, key in zip(lines[KEY], keys, strict=True)]
@@ -215,7 +215,7 @@ def settings_of(book: acex.Ledger, model_id: str) -> list[dict[str, Any]]:
 
 
 def gives_numbers(book: acex.Ledger, model_id: str) -> bool:
-    """Was this model asked for numbers, and not for labels?"""
+    """Whether the targets for this model were numbers instead of labels."""
     targets = [settings.get("target") for settings in settings_of(book, model_id)]
     return any(isinstance(target, dict) and "label" not in target for target in targets)
 
@@ -366,7 +366,7 @@ def audit(
 
 
 def _form(book: acex.Ledger, model: str) -> dict[str, Any]:
-    """The form in which the model's rows were sent; only their columns if all were imported."""
+    """The format in which the model's rows were sent; only the column names if all rows were imported."""
     forms = [settings["form"] for settings in settings_of(book, model) if "form" in settings]
     if forms:
         return dict(forms[-1])

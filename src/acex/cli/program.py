@@ -1,7 +1,7 @@
-"""The program `acex`: its exit codes, how errors are shown, and commands that share flags.
+"""The program `acex`: exit codes, error messages, and flags shared by commands.
 
-A command's module imports at its top only what describes the command; what does the work is imported when it runs,
-so that `--help` is fast.
+The modules of commands import only what declares the flags at the top. Everything else is imported when a command
+runs, so that `--help` is fast.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from acex.errors import AcexError, BudgetSpent, ExecutorFailed, LedgerFailed, Mo
 if TYPE_CHECKING:
     from acex.ledger import BaseLedger
 
-# 0: an answer, also "nothing to change".
-NOTHING_FOUND = 1  # no counterfactual, changed labels, or a certificate that does not hold
+# 0: success, including "nothing to change".
+NOTHING_FOUND = 1  # no counterfactual, changed labels, or a failed verification
 WRONG = 2  # wrong flags or files
 FAILED = 3  # the model, the ledger or the workers failed, or the budget is spent
 WAITING = 4  # `acex ask` has written rows that need a label
-STOPPED = 130  # by Ctrl-C, as shells count it
+STOPPED = 130  # by Ctrl-C, the usual code in shells
 
 FAILURES = (ModelFailed, LedgerFailed, ExecutorFailed, BudgetSpent)
-UsageError: Any = typer.BadParameter.__bases__[0]  # of click, or of typer's own copy of it
-PASSWORD = re.compile(r"(:/{1,3}[^\s/:@]*):\S*@")  # in a URL, also one with a slash too few or an @ in the password
+UsageError: Any = typer.BadParameter.__bases__[0]  # from click, or from typer's own copy of it
+PASSWORD = re.compile(r"(:/{1,3}[^\s/:@]*):\S*@")  # in a URL, even if a slash is missing or the password contains an @
 SECRET = re.compile(r"([?&;]\w*(?:pass|pwd|secret|token|key)\w*=)[^&;\s'\"]*", re.IGNORECASE)
 
 
 class Commands(TyperGroup):
-    """The commands, where an error that a user can fix is one line without a traceback."""
+    """A group of commands that prints errors a user can fix as one line, without a traceback."""
 
     def make_context(self, *args: Any, **extra: Any) -> Any:
         with _errors_shown():
@@ -54,10 +54,10 @@ class Commands(TyperGroup):
 def _errors_shown() -> Iterator[None]:
     try:
         yield
-    except BrokenPipeError:  # the reader of the output has closed it
+    except BrokenPipeError:  # the reader has closed the pipe
         raise
     except UsageError as error:
-        if not (text := error.format_message().rstrip(".")):  # it shows the help instead
+        if not (text := error.format_message().rstrip(".")):  # the help is shown instead
             raise
         where = error.ctx.command_path if error.ctx else "acex"
         say(f"{text}{'' if text.endswith('?') else '.'} See {where} --help.")
@@ -72,22 +72,22 @@ def _errors_shown() -> Iterator[None]:
 
 
 def stopped(ledger: BaseLedger, what: str = "") -> typer.Exit:
-    """The end of a command after Ctrl-C, with a message about the answers that were paid for."""
+    """Print what happens to paid answers after Ctrl-C, and return the exception that ends the command."""
     say(f"stopped{what}. {how_to_continue(ledger)}")
     return typer.Exit(STOPPED)
 
 
 def how_to_continue(ledger: BaseLedger) -> str:
-    """What happens to the answers that were paid for when a command ends early."""
+    """A sentence on what happens to paid answers when a command ends early."""
     if ledger.is_memory:
         return "The answers are lost; with --ledger FILE they are recorded, and the same command continues."
     return "The same command continues from here; only rows in flight may be paid for again."
 
 
 def say(message: str) -> None:
-    """Print one line on stderr, without passwords of addresses.
+    """Print a message on one line of stderr, with passwords and keys in URLs masked.
 
-    A message that ends with a line that points at a character, or that lists several problems, keeps its lines.
+    Line breaks before list items are kept, and so are the last two lines if a caret there points at a character.
     """
     message, *pointer = message.rsplit("\n", 2) if message.endswith("^") else (message,)
     message = "\n- ".join(" ".join(line.split()) for line in message.split("\n- "))
@@ -129,9 +129,9 @@ def root(
 
 
 def flattened(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with each argument that is a dataclass replaced by its fields: flags that commands share.
+    """The command with each dataclass argument (a group of shared flags) replaced by its fields.
 
-    An argument of type `Given` stands for the flags of all declared options.
+    An argument of type `Given` is replaced by the flags of all declared options.
     """
 
     @wraps(command)
@@ -161,7 +161,7 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
 
 
 def _call(function: Callable[..., Any], values: Mapping[str, Any]) -> Any:
-    """What the function returns for the values of its parameters, which `_parameters` lists."""
+    """Call the function, building its dataclass arguments from the values of the flags that `_parameters` lists."""
     hints, arguments = get_type_hints(function), {}
     for name in inspect.signature(function).parameters:
         if hints[name] is Given:

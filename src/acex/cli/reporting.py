@@ -1,4 +1,4 @@
-"""`acex report` and `acex verify`: explanations of a ledger or a file as HTML pages, and whether they hold."""
+"""`acex report` and `acex verify`: write explanations of a ledger or a file as HTML pages, and verify them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from acex.values import counted, listed, records, refuse_overwriting
 if TYPE_CHECKING:
     from acex.audit.verify import Check, Verified
 
-LENGTH = 24  # of a file name, without its suffix
-SHORTEST = 6  # beginning of an identity; a shorter text is the name of a row
+LENGTH = 24  # maximum length of a file name, without its suffix
+SHORTEST = 6  # shortest prefix of an explanation's id; a shorter text is only taken as the name of a row
 PAGES = (".html", ".htm")
-# What reading a document with wrong types, wrong nesting or no JSON can raise.
+# Exceptions raised when reading a document with wrong types, wrong nesting or no JSON.
 MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
 
@@ -60,7 +60,7 @@ def verify(
     documents = {name: one for name, one in documents.items() if not row or name in row}
     model = acex.Model(black_box.open()) if black_box.model else None
     if key is not None and signer(document) is not None:
-        read_key(key, "public")  # an error about the key is not one about the file
+        read_key(key, "public")  # outside try: an error about the key is not one about the file
     try:
         private = None if left_out is None else parsed(left_out.read_text(encoding="utf-8"))
     except MALFORMED as error:
@@ -106,20 +106,20 @@ def read_document(file: Path) -> tuple[str, dict[str, Any]]:
         text = certificate_in(text) if file.suffix.lower() in PAGES else text
         document = parsed(text)
         explanations_in(document)
-        sum_of(document)  # fails if it is nested too deeply
+        sum_of(document)  # raises if it is nested too deeply
     except MALFORMED as error:
         raise unreadable(file, error) from None
     return text, document
 
 
 def unreadable(file: Path, error: Exception) -> ValueError:
-    """The error about a file that is not a document of acex."""
+    """The error for a file that is not a document of acex."""
     why = error if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
     return ValueError(f"{file} cannot be read as a document of acex explain, batch or report: {why}")
 
 
 def explanations_in(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The documents of a batch by the names of their rows, or a single one without a name."""
+    """The documents of a batch by row name; a single document has the name ""."""
     if not isinstance(document, dict):
         raise ValueError("expected an object")
     if "rows" not in document:
@@ -128,7 +128,7 @@ def explanations_in(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _page_faults(file: Path, certificate: str) -> list[str]:
-    """What is wrong with a page apart from its certificate: it must be the one that the certificate makes."""
+    """A message if a page differs from the one rendered from its certificate, otherwise nothing."""
     if file.suffix.lower() not in PAGES:
         return []
     from acex.show.report import page_of
@@ -192,7 +192,7 @@ def report(
         explanations = {name: e for name, e in explanations.items() if _is_called(row_id, name, e)}
         if not explanations:
             raise ValueError(f"{source}: there is no explanation of {listed(row_id)}.")
-        # A search whose labels were corrected is continued by another one with the same name.
+        # After corrected labels, a search is continued by another one with the same name.
         current = {name: e for name, e in explanations.items() if not any(r.code == "corrected" for r in e.remarks)}
         explanations = current or explanations
     if profile == "notice" and len(explanations) > 1:
@@ -213,7 +213,7 @@ def report(
 
 
 def _from_file(path: Path) -> dict[str, acex.Explanation]:
-    """The explanations in a file: one without a name, or those of a batch by the names of their rows."""
+    """The explanations in a file by row name; a single explanation has the name ""."""
     from acex.engine.certificate import sum_of
 
     text, document = read_document(path)
@@ -234,7 +234,7 @@ def _from_file(path: Path) -> dict[str, acex.Explanation]:
 
 
 def _from_ledger(where: str) -> tuple[dict[str, acex.Explanation], dict[str, float | None]]:
-    """Explanations of a ledger, and the prices of a row, by identity."""
+    """The explanations in a ledger, and the price per row of each one's model, by identity."""
     explanations, prices = {}, {}
     with opened(where) as book:
         for line in records(book.tables.explanations()):
@@ -249,14 +249,14 @@ def _from_ledger(where: str) -> tuple[dict[str, acex.Explanation], dict[str, flo
 
 
 def _is_called(wanted: list[str], identity: str, e: acex.Explanation) -> bool:
-    """Is one of these the name of the row, or the beginning of the identity?"""
+    """Whether any of these is the name of the row or a prefix of the identity."""
     names = str(e.settings.get("id")).split(", ")
     return any(text in names or (len(text) >= SHORTEST and identity.startswith(text)) for text in wanted)
 
 
 def _paths(explanations: dict[str, acex.Explanation], out: Path | None, stem: str) -> list[Path]:
-    """The file of a single explanation, or for several the index and one file each."""
-    # An identity is a hash of all columns, also of redacted ones.
+    """The file for a single explanation; for several, the index followed by one file each."""
+    # An identity is a hash that includes redacted columns, so it must not be in a file name.
     names = [
         str(e.settings.get("id", f"explanation-{i}" if "redacted" in e.settings else name or stem))
         for i, (name, e) in enumerate(explanations.items())
@@ -278,12 +278,12 @@ def _paths(explanations: dict[str, acex.Explanation], out: Path | None, stem: st
 
 
 def _inside(folder: Path, names: list[str]) -> list[Path]:
-    """A page for each name, all different and all in the folder.
+    """A distinct path in the folder for each name.
 
     Names come from other people's files: only letters, digits, _ and - become part of a path.
 
     Raises:
-        ValueError: a page would be written elsewhere, through a link in the folder.
+        ValueError: a link in the folder would lead to a file outside of it.
     """
     paths: dict[str, Path] = {}
     for name in names:

@@ -1,7 +1,7 @@
-"""What the commands print: tables and sentences within 80 columns, and JSON.
+"""Output of the commands: tables and sentences within 80 columns, and JSON.
 
-All text is printed through `echo` or `console`: names, labels and messages come from other people's files and models
-and may contain control characters.
+All text is printed through `echo` or `console`, because names, labels and messages come from files and models of
+others and may contain control characters.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def console() -> Terminal:
 
 
 def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
-    """A table of values as people write them; without a header if all names are empty."""
+    """A table of values in readable form; without a header if all column names are empty."""
     columns = list(columns)
     drawn = Table(box=SIMPLE_HEAD, pad_edge=False, show_header=any(columns))
     for column in columns:

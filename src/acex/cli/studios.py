@@ -1,4 +1,4 @@
-"""`acex studio`: pages on which a person asks "what if"."""
+"""`acex studio`: web pages for exploring "what if" questions."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from acex.cli.tables import TableFlags, column_names
 if TYPE_CHECKING:
     from acex.studio.workspace import Workspace
 
-TOKEN = "ACEX_STUDIO_TOKEN"  # environment variable that sets the token, to keep it over restarts
+TOKEN = "ACEX_STUDIO_TOKEN"  # environment variable that sets the token, so that it survives restarts
 LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(frozen=True)
 class StudioCase(BatchCase):
-    """What the flags say about the data, and the options that the page begins with."""
+    """The flags about the data, and the initial options of the page."""
 
     data: Annotated[
         Path, typer.Argument(metavar="DATA", show_default=False, help="Known rows: .csv, .parquet, .json.")
@@ -81,7 +81,7 @@ def studio(
         sock = _listening(host, port)
         port = sock.getsockname()[1]
         token = None if host in LOCAL else environ.get(TOKEN) or secrets.token_urlsafe(24)
-        is_any = host in ("0.0.0.0", "::")  # then the addresses of this machine are not known here
+        is_any = host in ("0.0.0.0", "::")  # the machine's addresses are then unknown
         hosts = [*(allow_host or ()), _in_url(host)]
         app = studio_app(workspace, port=port, hosts=hosts, any_address=is_any, token=token)
         _print_address(host, port, token, is_kept=case.ledger is not None)
@@ -91,7 +91,7 @@ def studio(
 def make_workspace(
     case: StudioCase, black_box: ModelFlags, ledger: acex.Ledger, *, price: float | None = None
 ) -> Workspace:
-    """The workspace that files and flags describe."""
+    """The workspace described by files and flags."""
     from acex.studio.request_parsing import options_by_name
     from acex.studio.workspace import Workspace
 
@@ -101,16 +101,16 @@ def make_workspace(
         raise ValueError("--row, --where and --x are for acex explain; in the studio, choose the row on the page.")
     model = black_box.open(case.given.get("timeout"))
     if case.ledger is None and "name" not in case.given and getattr(model, "model_id", None) is None:
-        case = replace(case, given=Given(case.given | {"name": "model"}))  # a temporary ledger needs no better one
+        case = replace(case, given=Given(case.given | {"name": "model"}))  # good enough for a temporary ledger
     prepared = case.prepare(model)
     column = case.given.get("outcomes")
     return Workspace(
         explainer=case.explainer(prepared, ledger),
         model=prepared.model,
         table=prepared.table.drop(columns=[name for name in (column, case.id_column) if name is not None]),
-        rows=prepared.factual,  # all of them, in the order of `acex explain --row`
+        rows=prepared.factual,  # all rows, numbered like `acex explain --row`
         setup=_python(case, black_box, prepared),
-        outcomes=None if column is None else prepared.table[column].tolist(),  # also where one is missing
+        outcomes=None if column is None else prepared.table[column].tolist(),  # including missing ones
         names=None if prepared.ids is None else [str(name) for name in prepared.ids],
         options=options_by_name(prepared.options),
         price=price,
@@ -122,7 +122,7 @@ def make_workspace(
 
 
 def _python(case: StudioCase, black_box: ModelFlags, prepared: Prepared) -> str:
-    """The lines that define `explainer` and `rows`; a ledger's URL, which may contain a password, is left out."""
+    """Code that defines `explainer` and `rows`; a ledger's URL, which may contain a password, is left out."""
     from acex.studio.exports import literal
 
     given, table = case.given, prepared.table
@@ -169,7 +169,7 @@ def _python(case: StudioCase, black_box: ModelFlags, prepared: Prepared) -> str:
 
 
 def _python_model(case: StudioCase, black_box: ModelFlags, prepared: Prepared) -> list[str]:
-    """The lines that define `model`."""
+    """Code that defines `model`."""
     own = {name: getattr(prepared.model, name) for name in case.given.of("model")}
     if not black_box.model.startswith(("http://", "https://")):
         pickle = ", allow_pickle=True" if black_box.allow_pickle else ""
@@ -196,7 +196,7 @@ def _keywords(arguments: dict[str, Any]) -> list[str]:
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """A socket at this address; a browser that connects before the server runs waits instead of being refused."""
+    """A socket that listens on this address, so that a browser that connects before the server runs waits."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, dualstack_ipv6=host == "::")

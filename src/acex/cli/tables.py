@@ -1,4 +1,4 @@
-"""Files that commands read and write, and the columns and labels that flags name."""
+"""Read and write files of commands, and look up the columns and labels named by flags."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 NEEDS = {".parquet": "pyarrow", ".xlsx": "openpyxl"}  # optional packages, by the suffix of a file
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
-MOST_BYTES = 2 * 2**30  # of a compressed file when decompressed: a small file may hide a huge one
-MOST_READ = 10_000  # rows whose texts are compared with the numbers read
-DOTTED = r"[-+]?[1-9]\d{0,2}(\.\d{3})?|0"  # 950 and 1.250: perhaps with dots between thousands
+MOST_BYTES = 2 * 2**30  # largest size of a file after decompression, in case of a zip bomb
+MOST_READ = 10_000  # rows that are read again as text to find misread numbers
+DOTTED = r"[-+]?[1-9]\d{0,2}(\.\d{3})?|0"  # 950 and 1.250: the dot may separate thousands
 START = 2**16  # bytes in which the header of a CSV file ends
 
 Encoding = Annotated[
@@ -41,7 +41,7 @@ Encoding = Annotated[
 
 @dataclass(frozen=True)
 class TableFlags:
-    """The flags about how tables are read."""
+    """The flags that control how tables are read."""
 
     panel: ClassVar[str] = "The data and the row"
     decimal: Annotated[str, typer.Option(metavar="MARK", help="Decimal mark: '.' or ','.")] = "."
@@ -56,7 +56,7 @@ class TableFlags:
 
     @property
     def dates(self) -> dict[str, str | None]:
-        """The format of each column of dates; None where the values show it."""
+        """The format of each date column; None if it is inferred from the values."""
         return {name: form or None for name, _, form in (text.partition("=") for text in self.date or ())}
 
     @property
@@ -83,16 +83,16 @@ def read_table(
     escaped: bool = False,
     **options: Any,
 ) -> pd.DataFrame:
-    """The table in a file: .parquet, .json (a row or a list of rows), or CSV; also compressed, such as .csv.gz.
+    """The table in a file: .parquet, .json (a row or a list of rows), or CSV; may be compressed, such as .csv.gz.
 
-    CSV has commas between columns, or semicolons or tabs if the header has more of these.
+    The separator of CSV is whichever of comma, semicolon and tab occurs most often in the header.
 
     Args:
         decimal: the decimal mark of CSV: "." or ",".
-        encoding: of CSV and JSON; by default UTF-8, or what a byte order mark shows.
-        text: columns of CSV that are not read as numbers.
-        escaped: as `acex.spreadsheets.write_csv` writes CSV, with an apostrophe before formulas.
-        options: of pandas, for CSV.
+        encoding: of CSV and JSON; by default UTF-8, or UTF-16 if there is a byte order mark for it.
+        text: columns of CSV that are read as text even if they look like numbers.
+        escaped: whether formulas in CSV have an apostrophe in front, as `acex.spreadsheets.write_csv` writes them.
+        options: passed to `pandas.read_csv`.
 
     Raises:
         ValueError: there is no such file, or it does not contain a table.
@@ -122,7 +122,7 @@ def read_table(
                 table = pd.DataFrame.from_records(rows if isinstance(rows, list) else [rows])
             else:
                 read_csv: Any = spreadsheets.read_csv if escaped else pd.read_csv
-                # Without index_col=False, rows with a cell more than the header would move to the left.
+                # Without index_col=False, pandas takes the first column as index if rows have an extra cell.
                 options = {"dtype": dict.fromkeys(text, str), "index_col": False, **options}
                 header = start.decode(encoding, "replace").lstrip("\r\n").partition("\n")[0]
                 sep = max(",;\t", key=lambda mark: (header.count(mark), mark == ","))
@@ -141,7 +141,7 @@ def read_table(
     except (UnicodeError, LookupError) as error:
         hint = "name its encoding, such as --encoding cp1252 (spreadsheets on Windows), latin-1 or utf-16."
         raise ValueError(f"{path} cannot be read as {str(encoding).removesuffix('-sig')}: {error}; {hint}") from error
-    except Exception as error:  # each parser has its own
+    except Exception as error:  # each parser raises its own types
         raise ValueError(f"{path} cannot be read as a table: {error}") from error
     if table.empty:
         raise ValueError(f"{path}: expected a header and rows, got {len(table)} rows of {table.shape[1]} columns.")
@@ -149,7 +149,7 @@ def read_table(
 
 
 def _warn_of_misread_numbers(table: pd.DataFrame, texts: pd.DataFrame, decimal: str) -> None:
-    """Warn of columns read as numbers whose texts have leading zeros, as postal codes have, or dots as in 1.250."""
+    """Warn about columns read as numbers whose text has leading zeros (postal codes) or ambiguous dots (1.250)."""
     for name in table.select_dtypes("number").columns.intersection(texts.columns):
         known = texts[name].dropna()
         odd, advice = known[known.str.fullmatch(r"0\d+")], f"to keep the zeros use --text {name}"
@@ -165,13 +165,13 @@ def _read_parquet(file: BinaryIO) -> pd.DataFrame:
     from pyarrow.parquet import read_metadata
 
     size = read_metadata(file)
-    if size.num_rows * size.num_columns * 8 > MOST_BYTES:  # equal values take no space in the file
+    if size.num_rows * size.num_columns * 8 > MOST_BYTES:  # repeated values take almost no space in the file
         raise ValueError(f"{size.num_rows} rows of {size.num_columns} columns are more than fit into memory.")
     return pd.read_parquet(file)
 
 
 def _opened(path: Path) -> BinaryIO:
-    """The content of a file, decompressed if its name says so."""
+    """The content of a file, decompressed if its suffix says so."""
     suffix = path.suffix.lower()
     if suffix not in COMPRESSED:
         return path.open("rb")
@@ -192,7 +192,7 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def file_to_write(help_text: str, *suffixes: str) -> Any:
-    """An option for a path, checked before the work is done: its folder exists, and it ends in one of the suffixes."""
+    """An option for an output path, checked early: its folder must be writable, and its suffix one of `suffixes`."""
 
     def check(path: Path | None) -> Path | None:
         if path is None:
@@ -211,7 +211,7 @@ def file_to_write(help_text: str, *suffixes: str) -> Any:
 
 @dataclass(frozen=True)
 class OutputFlags:
-    """The flags about signatures and redaction."""
+    """The flags for signing and redacting the output."""
 
     panel: ClassVar[str] = "What is written"
     sign: Annotated[
@@ -227,7 +227,7 @@ class OutputFlags:
         return [name.strip() for text in self.redact or () for name in text.split(",")]
 
     def check(self, features: Sequence[str]) -> None:
-        """Check columns and key before anything is sent.
+        """Check the columns and the key before anything is sent.
 
         Raises:
             ValueError: a column is not a feature, or the file does not contain a key.
@@ -249,7 +249,7 @@ LeftOut = Annotated[Path | None, file_to_write("Write the values that --redact r
 
 
 def column_names(given: Iterable[str] | None, known: Iterable[Any], option: str, *, whole: bool = False) -> list[str]:
-    """The columns that an option names: separated by commas (unless `whole`), the option given once or more."""
+    """The columns that an option names; each of its values may list several, separated by commas, unless `whole`."""
     columns = [str(name) for name in known]
     names: list[str] = []
     for text in given or ():
@@ -262,7 +262,7 @@ def column_names(given: Iterable[str] | None, known: Iterable[Any], option: str,
 
 
 def as_label(text: str, known: Iterable[Any] = ()) -> Any:
-    """The label in a text: the known label that is written so, or else a number, true, false, or the text itself.
+    """The label for a text: the known label with this text, else a number, true, false, or the text itself.
 
     Raises:
         ValueError: it is empty, not a finite number, or contains an unpaired surrogate.
@@ -293,13 +293,13 @@ def _is_finite_or_text(text: str) -> bool:
 
 
 def matching(table: pd.DataFrame, where: str) -> list[int]:
-    """The positions of the rows for which a query holds."""
+    """The positions of the rows that satisfy a condition, as in `DataFrame.eval`."""
     import pandas as pd
     from pandas.api import types
 
     try:
         holds: Any = table.reset_index(drop=True).eval(where)
-    except Exception as error:  # pandas raises many types
+    except Exception as error:  # pandas raises various types
         odd = [name for name in map(str, table.columns) if not name.isidentifier()]
         quoted = f" Put names such as {odd[0]} in backticks: `{odd[0]}`." if odd else ""
         raise ValueError(f"--where {where!r}: {error}. Columns are {listed(table.columns)}.{quoted}") from error
