@@ -1,1 +1,1 @@
-"""Explanations for people: sentences, pictures, pages. Nothing here queries the model."""
+"""Presentation of explanations: sentences, plots and pages. Nothing here queries the model."""

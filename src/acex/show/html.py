@@ -1,7 +1,7 @@
-"""HTML from the templates beside this file: pages, the one that lists explanations, and what notebooks display.
+"""Render HTML from the templates beside this file: pages, the index of explanations, and tables for notebooks.
 
-Jinja2 escapes every value. A page has no web font, no link to other sites, and no script except the one of the index,
-which browsers know by its hash. The same values give the same bytes. Nothing is queried.
+Jinja2 escapes every value. Pages have no web fonts, no links to other sites, and no scripts, except that of the index,
+which its content security policy allows by hash. The same values give the same bytes. Nothing is queried.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from acex.space.feature import Feature
 from acex.space.space import Space
 from acex.values import joined_words, readable
 
-NOT_IN_HTML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")  # not even escaped
+NOT_IN_HTML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")  # even if escaped
 
 
 def printed(value: Any) -> Any:
-    """The value of a place in a template, as it is printed.
+    """A value of a template, in the form in which it is printed.
 
-    None becomes an empty text, each kind of line end "\\n" (as browsers and `Path.read_text` have it), and a character
-    that HTML cannot hold a replacement character.
+    None becomes an empty text, every line ending becomes "\\n" (as in browsers and `Path.read_text`), and characters
+    not allowed in HTML become replacement characters.
     """
     if value is None:
         return ""
@@ -47,7 +47,7 @@ TEMPLATES = Environment(
 
 
 def render(template: str, **values: Any) -> str:
-    """The page that a template makes of these values."""
+    """Render a template with these values."""
     return TEMPLATES.get_template(template).render({"language": "en", **values})
 
 
@@ -55,9 +55,9 @@ def render(template: str, **values: Any) -> str:
 
 
 def index_page(entries: Sequence[tuple[str, Explanation]]) -> str:
-    """A page that lists explanations, each with the address of its own page, relative to this one.
+    """A page that lists explanations, each given with the address of its own page, relative to this one.
 
-    The page's script shows a hundred lines at a time; without it all of them are shown.
+    The page's script shows a hundred lines at a time; if scripts are disabled, all lines are shown.
     """
     current = [not any(remark.code == "corrected" for remark in e.remarks) for _, e in entries]
     lines = [
@@ -87,7 +87,7 @@ def index_page(entries: Sequence[tuple[str, Explanation]]) -> str:
 
 
 def space_html(space: Space) -> str:
-    """The features of a space: kind, values, and how far they may be changed."""
+    """A table of the features of a space: kind, values, and whether they may change."""
     rows = [(f.name, f.kind, f.span(), _freedom(f)) for f in space.features]
     header = ("feature", "kind", "values", "may change")
     return render("notebook.html", title="", header=header, tables=[("", rows)], summary="")
@@ -109,7 +109,7 @@ def explanation_html(explanation: Explanation) -> str:
 
 
 def explanations_html(explanations: Sequence[tuple[Hashable, Explanation]], n_rows: int) -> str:
-    """A line for each explanation, given with the name of its row; `n_rows` are to be explained in total."""
+    """A table with one line per explanation, given with the name of its row, out of `n_rows` rows to explain."""
     rows = [
         (
             name,

@@ -1,8 +1,8 @@
 """A notice: a page in plain words for the person about whom a model decided.
 
 What the library cannot know, such as who decided and how to request a human review, comes from *fields*; every sentence
-comes from a *template*, a TOML file. Reasons are the decider's own words or left out: a counterfactual says what would
-have changed the decision, not why it was made.
+comes from a *template*, a TOML file. Reasons are given in the decider's own words or left out: a counterfactual shows
+what would have changed the decision, not why it was made.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from acex.values import did_you_mean, is_missing, listed
 
 BUILT_IN = ("english", "german")
 LISTS = ("sources", "reasons")
-COMPUTED = ("before", "after")  # places that acex fills, in addition to the fields
+COMPUTED = ("before", "after")  # placeholders that acex fills, in addition to the fields
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,14 @@ class Fields:
     """What a notice needs in addition to the explanation, in its language.
 
     Attributes:
-        organisation: who decided. date: when. subject: about what, as in "your request for a loan".
+        organisation: who decided. date: when. subject: what was decided, as in "your request for a loan".
         reference: the number of the case.
         system: what the system is, as a sentence. role: what it does and who decides in the end.
         sources: where the data came from, a list.
         correct: how to have wrong data corrected. human: how to request a review by a person.
         keep_until: until when the data are kept. contact: whom to contact, and how.
-        recipient: the name of the person concerned, as in "Dear Ms Miller"; without it the salutation is general.
-        reasons: the main reasons of the decision in the decider's own words, a list; left out where there are none.
+        recipient: the name of the person concerned, as in "Dear Ms Miller"; by default the salutation is general.
+        reasons: the main reasons of the decision in the decider's own words, a list; by default left out.
         words: what features, categories, units and labels are called.
     """
 
@@ -57,10 +57,10 @@ class Fields:
 
     @classmethod
     def of(cls, given: Mapping[str, Any] | str | Path) -> Fields:
-        """The fields of a mapping or a TOML file.
+        """The fields in a mapping or a TOML file.
 
         Raises:
-            ValueError: one is missing, unknown or of the wrong type; the message names it.
+            ValueError: a field is missing, unknown or of the wrong type; the message names it.
         """
         where, values = ("fields", given) if isinstance(given, Mapping) else (str(given), _toml(Path(given)))
         known = [f.name for f in fields(cls)]
@@ -73,13 +73,13 @@ class Fields:
 
 
 def _field(name: str, value: Any, where: str) -> Any:
-    """The value of a field in the form in which it is used."""
+    """The checked value of a field, with lists as tuples and all else but `words` as text."""
     if name == "words":
         kind, valid = "a table of texts", isinstance(value, Mapping) and all(isinstance(v, str) for v in value.values())
     elif name in LISTS:
         kind, valid = "a list of texts", isinstance(value, (list, tuple)) and all(isinstance(v, str) for v in value)
         valid = valid and all(v.strip() for v in value) and (bool(value) or name == "reasons")
-    else:  # TOML has dates of its own
+    else:  # TOML has a date type
         kind, valid = "a text", not isinstance(value, (list, Mapping))
         valid = valid and (bool(str(value).strip()) or name == "recipient")
     if not valid:
@@ -91,7 +91,7 @@ def read_template(template: str | Path = "english") -> dict[str, Any]:
     """Every sentence of a notice by section and name: a built-in template, or a TOML file with the same sections.
 
     Raises:
-        ValueError: a sentence is missing or unknown, or has a place that cannot be filled.
+        ValueError: a sentence is missing or unknown, or has an unknown placeholder.
     """
     built_in = {name: files("acex.show") / "notices" / f"{name}.toml" for name in BUILT_IN}
     if str(template) in built_in:
@@ -104,7 +104,7 @@ def read_template(template: str | Path = "english") -> dict[str, Any]:
 
 
 def _check_template(given: Any, expected: Mapping[str, Any], where: str) -> None:
-    """Raise unless the sections, or the sentences of a section, are those of the built-in template."""
+    """Raise unless the sections, or the sentences of a section, match those of the built-in template."""
     if not isinstance(given, dict):
         raise ValueError(f"{where}: expected a section, got {given!r}.")
     if wrong := [name for name in {**expected, **given} if name not in given or name not in expected]:
@@ -129,7 +129,7 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 def notice_page(e: Explanation, given: Mapping[str, Any] | str | Path, template: str | Path = "english") -> str:
-    """The notice about an explanation, as text.
+    """The notice about an explanation, as HTML.
 
     Args:
         given: the fields (see `Fields`), or a TOML file with them.
@@ -169,7 +169,7 @@ def notice_page(e: Explanation, given: Mapping[str, Any] | str | Path, template:
 
 
 def _value(e: Explanation, j: int, language: Templates) -> str:
-    """A value of the row, in this language."""
+    """The factual's value of feature j, in this language."""
     feature, value = e.plan.space.features[j], e.factual.iloc[j]
     if is_missing(value) or not feature.is_number:
         return language.word(feature.text(value))

@@ -1,7 +1,7 @@
-"""Pictures of explanations, drawn with matplotlib. Nothing is queried.
+"""Plots of explanations with matplotlib. Nothing is queried.
 
-Figures are made without pyplot: this needs no screen and leaves other figures alone. The colours (Okabe and Ito) are
-safe for colour-blind readers, and what differs in colour also differs in shape.
+Figures are made without pyplot, so that no display is needed and the caller's figures are not affected. The colours
+(Okabe and Ito) are safe for colour-blind readers, and whatever differs in colour also differs in shape.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ MISS: Style = {"marker": "x", "color": VERMILLION, "linestyle": "none", "markers
 BEST: Style = {"color": "black", "linewidth": 1.5}
 BEFORE: Style = {"marker": "o", "color": "black", "markerfacecolor": "white", "linestyle": "none", "markersize": 8}
 AFTER: Style = {"marker": "D", "color": "black", "markerfacecolor": BLUE, "linestyle": "none", "markersize": 6}
-HEAD: Style = {"marker": ">", "color": BLUE, "linestyle": "none", "markersize": 9}  # of an arrow
+HEAD: Style = {"marker": ">", "color": BLUE, "linestyle": "none", "markersize": 9}  # head of an arrow
 WAYS: dict[Way, tuple[str, Style]] = {
     "up": ("▲ higher", {"facecolor": BLUE, "edgecolor": "white"}),
     "down": ("▼ lower", {"facecolor": "#F0B98D", "edgecolor": "black", "hatch": "///"}),
     "other": ("● another category", {"facecolor": LIGHT_GREY, "edgecolor": "black", "hatch": "..."}),
 }
 NOT_FOUND: Style = {"facecolor": "white", "edgecolor": VERMILLION, "hatch": "xxx"}
-# Groups by marker and colour; with more groups than these they repeat.
+# Marker and colour of each group; they repeat if there are more groups.
 GROUPS = (("o", BLUE), ("s", VERMILLION), ("^", "black"), ("D", DARK_GREY), ("v", "#009E73"))
 ROUND = (1, 2, 5, 10)  # steps between ticks
 
-MOST_CHANGES = 20  # that are shown; more would not be readable
-FEW_ROWS, LARGER = 3, 1.4  # so few rows are drawn so much larger, to fill their space
-HEADING = 0.8  # rows that the heading of one of several answers takes
-# What stands for a colour on a dark page.
+MOST_CHANGES = 20  # maximum number of changes shown, to stay readable
+FEW_ROWS, LARGER = 3, 1.4  # up to 3 rows are drawn 1.4 times as large, to fill their space
+HEADING = 0.8  # height of the heading of each of several answers, in rows
+# Replacement of each colour on a dark page.
 DARK = {
     "#ffffff": "#14171a",
     "#000000": "#e8eaed",
@@ -69,12 +69,12 @@ DARK = {
     VERMILLION.lower(): "#ff8c42",
     "#f0b98d": "#a5683a",
 }
-MOST_FEATURES = 15  # of a batch or of groups
-MOST_ROWS = 60  # of which each has a bar of its own; more become a line
+MOST_FEATURES = 15  # maximum number of features shown for a batch or groups
+MOST_ROWS = 60  # up to this many rows are drawn as bars; more are drawn as a line
 
 
 class NotebookFigure(Figure):
-    """A figure that notebooks display, also when pyplot was never imported."""
+    """A figure that notebooks display even if pyplot was never imported."""
 
     def __init__(self, width: float, height: float, title: str) -> None:
         super().__init__(figsize=(width, height), dpi=120, layout="constrained")
@@ -90,14 +90,14 @@ class NotebookFigure(Figure):
 
 
 def draw_explanation(explanation: Explanation, kind: Kind | None = None, *, dark: bool = False) -> Figure:
-    """The summary of an explanation with one kind of picture.
+    """A plot of an explanation, with its summary as the title.
 
     Args:
-        kind: by default the changes, if there are any, and the cost against queries beside them.
-        dark: for a dark page.
+        kind: by default the changes, if there are any, and beside them the cost against queries.
+        dark: use colours for a dark page.
 
     Raises:
-        NoCounterfactual: there are no changes to draw, or the row failed before anything was asked.
+        NoCounterfactual: there are no changes to draw, or the row failed before the first query.
     """
     if kind is not None and kind not in get_args(Kind):
         raise ValueError(f"kind: {kind!r} is not one of {listed(get_args(Kind))}.")
@@ -140,7 +140,7 @@ def _draw_changes(axes: Axes, explanation: Explanation) -> None:
         axes.text(0.5, at, heading, ha="center", va="center", fontsize=9, fontweight="bold")
     places = [at for at, _ in rows]
     axes.set_yticks(places, [_short(change.feature, 44, 24) for _, change in rows], fontsize=9 * larger)
-    beside = axes.twinx()  # its labels on the right, for which the layout then makes room
+    beside = axes.twinx()  # for labels on the right that the layout makes room for
     words = [f"{_short(c.before)} → {_short(c.after)}\n{c.step}" for _, c in rows]
     beside.set_yticks(places, words, fontsize=8 * larger)
     for one in (axes, beside):
@@ -155,7 +155,7 @@ def _draw_changes(axes: Axes, explanation: Explanation) -> None:
 
 
 def _draw_change(axes: Axes, y: float, change: Change, larger: float) -> None:
-    """An arrow; a category has no place within a range, so it goes from one end to the other."""
+    """Draw one arrow; a change of category has no position within a range and goes from one end to the other."""
     has_range = bool(change.low or change.high)
     start, end = (change.start, change.end) if has_range else (0.0, 1.0)
     low, high = (change.low, change.high) if has_range else (change.before, change.after)
@@ -168,14 +168,14 @@ def _draw_change(axes: Axes, y: float, change: Change, larger: float) -> None:
 
 
 def _draw_trace(axes: Axes, explanation: Explanation) -> None:
-    """Hits and misses by their cost, and the cost of the best so far, against queries."""
+    """Draw the cost of each hit and miss, and the best cost so far, against queries."""
     steps, turn = explanation.steps, bend(explanation.steps)
     cost, best, is_hit = (np.array([getattr(step, name) for step in steps]) for name in ("cost", "best", "hit"))
     query, known, most = np.arange(1, len(steps) + 1), np.isfinite(best), float(cost.max())
     _mark(axes, query, cost, is_hit)
     axes.step(query[known], best[known], where="post", **BEST)
     axes.set_ylabel("cost")
-    if turn is not None:  # not log: the factual's cost is 0
+    if turn is not None:  # symlog, since the factual's cost is 0
         axes.set_yscale("symlog", linthresh=turn)
         axes.set_yticks(_ticks(turn, most))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -188,7 +188,7 @@ def _draw_trace(axes: Axes, explanation: Explanation) -> None:
 
 
 def _ticks(threshold: float, most: float) -> list[float]:
-    """Round numbers up to `most`: none or two below the threshold, then one or three a decade."""
+    """Zero and round numbers from about a third of the threshold up to `most`, one or three per decade."""
     decades = np.arange(np.floor(np.log10(threshold)) - 1, np.ceil(np.log10(most)) + 1)
     steps = (1, 2, 5) if most < 200 * threshold else (1,)
     round_numbers = [float(f"{step}e{int(decade)}") for decade in decades for step in steps]
@@ -196,7 +196,7 @@ def _ticks(threshold: float, most: float) -> list[float]:
 
 
 def _draw_numbers(axes: Axes, explanation: Explanation) -> None:
-    """The model's numbers against queries, over the range that is wanted.
+    """Draw the model's numbers against queries, with the target range shaded.
 
     Raises:
         ValueError: the target is a label.
@@ -205,7 +205,7 @@ def _draw_numbers(axes: Axes, explanation: Explanation) -> None:
     if not isinstance(target, Measured):
         raise ValueError("kind 'numbers' is for explanations whose target is a range of numbers; this one has labels.")
     numbers = np.array([step.label for step in explanation.steps], dtype=float)
-    low, high = target.limits(float(numbers[0]))  # infinite where there is no limit
+    low, high = target.limits(float(numbers[0]))  # infinite if there is no limit
     shown = np.array([*numbers, *(end for end in (low, high) if np.isfinite(end))])
     room = 0.05 * (float(np.ptp(shown)) or 1.0)
     bottom, top = float(shown.min()) - room, float(shown.max()) + room
@@ -228,7 +228,7 @@ def _draw_numbers(axes: Axes, explanation: Explanation) -> None:
 
 
 def draw_explanations(explanations: Iterable[Explanation]) -> Figure:
-    """What has to change most often on the left; outcomes, costs and queries on the right.
+    """The most frequently changed features on the left; outcomes, costs and queries on the right.
 
     Raises:
         ValueError: there is no explanation.
@@ -257,7 +257,7 @@ def draw_explanations(explanations: Iterable[Explanation]) -> Figure:
 
 
 def _draw_changed(axes: Axes, changed: dict[str, Counter[Way]]) -> None:
-    """A bar for each feature, of how many counterfactuals change it and which way."""
+    """Draw one bar per feature: how many counterfactuals change it, and in which direction."""
     rows, done = np.arange(len(changed)), np.zeros(len(changed))
     for way, (_, look) in WAYS.items():
         counts = np.array([ways[way] for ways in changed.values()], dtype=float)
@@ -319,7 +319,7 @@ def _draw_queries(axes: Axes, n_queries: IntArray, is_found: BoolArray) -> None:
 
 
 def draw_groups(groups: Groups) -> Figure:
-    """Groups of rows in the order of their names: costs on the left, which features change on the right."""
+    """Groups of rows, in the order of their names: costs on the left, changed features on the right."""
     table = groups.table
     shares = groups.features.pivot(index="feature", columns="group", values="share").reindex(columns=table.index)
     often = shares.fillna(0.0).mean(axis=1).sort_values(ascending=False, kind="stable").index[:MOST_FEATURES]
@@ -364,7 +364,7 @@ def draw_groups(groups: Groups) -> Figure:
 
 
 def _darken(figure: Figure) -> None:
-    """Give everything in a figure the colours of a dark page."""
+    """Replace all colours of a figure by those for a dark page."""
     figure.set_facecolor("white")
     for axes in figure.axes:
         axes.tick_params(colors="black")
@@ -382,14 +382,14 @@ def _darken(figure: Figure) -> None:
 
 
 def _legend(axes: Axes, styles: dict[str, Style]) -> None:
-    """A legend above the axes, where it covers nothing."""
+    """Draw a legend above the axes, where it covers no data."""
     handles = [Line2D([], [], **style, label=name) for name, style in styles.items()]
     place: Style = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
     axes.legend(handles=handles, **place, ncols=len(styles), frameon=False, fontsize=9)
 
 
 def _mark(axes: Axes, query: IntArray, y: FloatArray, is_hit: BoolArray) -> None:
-    """Queries along the axis below: a dot for each hit and a cross for each miss."""
+    """Draw queries along the x axis, with a dot for each hit and a cross for each miss."""
     for chosen, style in ((is_hit, HIT), (~is_hit, MISS)):
         axes.plot(query[chosen], y[chosen], **style, alpha=0.8, clip_on=False)
     axes.set_xlim(0, len(query) + 1)
@@ -398,18 +398,18 @@ def _mark(axes: Axes, query: IntArray, y: FloatArray, is_hit: BoolArray) -> None
 
 
 def _open_frame(axes: Axes, labels: int = 8) -> None:
-    """Only the left and the lower side of the frame, and tick labels of this size."""
+    """Keep only the left and the lower side of the frame, and set the size of tick labels."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(labelsize=labels)
 
 
 def _plain(text: str) -> str:
-    """The text with escaped dollar signs: matplotlib reads what is between two of them as a formula."""
+    """The text with escaped dollar signs, since matplotlib renders text between two of them as a formula."""
     return text.replace("$", r"\$")
 
 
 def _short(text: str, most: int = 18, width: int = 100) -> str:
-    """The text shortened to `most` characters, in lines of `width`."""
+    """The text shortened to `most` characters and wrapped at `width`."""
     text = " ".join(text.split())
     text = text if len(text) <= most else text[: most - 1] + "…"
     return _plain("\n".join(textwrap.wrap(text, width)))

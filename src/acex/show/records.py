@@ -1,4 +1,4 @@
-"""What both the plots and the report show: the changes of a counterfactual, and the axis of costs."""
+"""Values shared by the plots and the report: the changes of a counterfactual, and the scale of the cost axis."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from acex.engine.explanation import Explanation, changes_as_text
 from acex.plan.step import Step
 from acex.values import is_missing
 
-WIDE = 5  # times the best cost: from here on the axis of the costs is logarithmic
+WIDE = 5  # if the highest cost is more than 5 times the best, the cost axis is logarithmic
 
 
 class Change(NamedTuple):
-    """One changed feature: its values and step as text, and their places within its range (0: lowest, 1: highest)."""
+    """One changed feature: its values and step as text, and their positions in its range (0: lowest, 1: highest)."""
 
     feature: str
     before: str
@@ -24,14 +24,14 @@ class Change(NamedTuple):
     step: str  # in standard deviations, or "change"
     start: float
     end: float
-    low: str  # the ends of the range; empty for nominal features, whose order means nothing
+    low: str  # the ends of the range; empty for nominal features, which have no order
     high: str
-    needed: str = "not checked"  # or how it was checked
+    needed: str = "not checked"  # or the result of the check
     unit: str = ""
 
 
 def changes_record(explanation: Explanation, i: int = 0) -> list[Change]:
-    """The changes of counterfactual number i, largest step first; none when nothing was found."""
+    """The changes of counterfactual number i, largest step first; empty if none was found."""
     if explanation.counterfactuals.empty:
         return []
     record = []
@@ -41,13 +41,13 @@ def changes_record(explanation: Explanation, i: int = 0) -> list[Change]:
         feature = explanation.plan.space.feature(name)
         width, has_place = feature.high - feature.low or np.inf, feature.way(1.0, before, after) != "other"
         known = feature.encode(pd.Series([v for v in (before, after) if not is_missing(v)], dtype=object))
-        start, *_, end = ((known[[0, -1]] - feature.low) / width).tolist()  # a missing value has no place
+        start, *_, end = ((known[[0, -1]] - feature.low) / width).tolist()  # a missing value has no position
         low, high = (feature.text(feature.value(c)) if has_place else "" for c in (feature.low, feature.high))
         record.append(Change(name, was, becomes, step, start, end, low, high, needed, feature.unit))
     return record
 
 
 def bend(steps: Sequence[Step]) -> float | None:
-    """The best cost, where costs above it are so high that their axis is logarithmic; None where it is linear."""
+    """The best cost, above which the cost axis is logarithmic; None if the axis is linear (see `WIDE`)."""
     best, most = min(step.best for step in steps), max(step.cost for step in steps)
     return best if 0 < WIDE * best < most else None

@@ -1,7 +1,7 @@
-"""An explanation as a page: the report, a single HTML file with its own certificate, or a notice.
+"""An explanation as a page: a report, which is a single HTML file with its own certificate, or a notice.
 
-`acex verify` makes a page again from its certificate and compares the two, so the same explanation gives the same
-bytes. The pictures are SVG in the page's own fonts and colours; matplotlib's SVG differs between versions.
+`acex verify` renders a page again from its certificate and compares the two, so the same explanation must give the same
+bytes. The pictures are SVG written here, because matplotlib's SVG differs between versions.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from acex.show.records import bend, changes_record
 from acex.show.sentences import OUTCOMES, cost_texts, one_sentence, robustness_sentence
 from acex.values import answer_text, is_missing, joined_words, readable
 
-MOST_SHOWN = 12  # changes of a query that are listed
-LATELY = 5  # an improvement among the last queries suggests that more would find another
+MOST_SHOWN = 12  # maximum number of changes listed per query
+LATELY = 5  # an improvement within the last 5 queries suggests that more queries would find another
 
 FACTS = {
     "id": "row",
@@ -59,11 +59,11 @@ STOPPED = {
 def explanation_page(
     explanation: Explanation, *, price_per_row: float | None = None, sign: str | Path | None = None
 ) -> str:
-    """The whole page, as text, with a certificate: the explanation as JSON with a checksum (see `acex verify`).
+    """The report as HTML, with a certificate: the explanation as JSON with a checksum (see `acex verify`).
 
     Args:
         price_per_row: price of a query, if known.
-        sign: a file with an Ed25519 private key (PEM) that signs the certificate.
+        sign: file with an Ed25519 private key (PEM), used to sign the certificate.
     """
     return page_of(certified({**explanation.to_dict(), "page": {"price_per_row": price_per_row}}, sign))
 
@@ -78,13 +78,13 @@ def page(
     fields: Mapping[str, Any] | str | Path | None = None,
     template: str | Path = "english",
 ) -> str:
-    """The page, as text.
+    """The page as HTML.
 
     Args:
         profile: "report" or "notice".
         redact: features to leave out.
-        price_per_row, sign: of a report, see `explanation_page`.
-        fields, template: of a notice, see `acex.show.notice.notice_page`.
+        price_per_row, sign: for a report, see `explanation_page`.
+        fields, template: for a notice, see `acex.show.notice.notice_page`.
     """
     if profile not in ("report", "notice"):
         raise ValueError(f"profile must be 'report' or 'notice', got {profile!r}.")
@@ -99,12 +99,12 @@ def page(
 
 
 def page_of(certificate: str) -> str:
-    """The page of a certificate: the same bytes for the same certificate."""
+    """Render the page of a certificate; the same certificate gives the same bytes."""
     certificate = canonical_form(parsed(certificate))
     document = json.loads(certificate)
     explanation = Explanation.from_json(certificate)
     values = {**_result(explanation), **_reliability(explanation)}
-    if explanation.steps:  # none if it failed before anything was asked
+    if explanation.steps:  # empty if it failed before the first query
         values |= _queries(explanation)
     return render(
         "report.html",
@@ -118,10 +118,10 @@ def page_of(certificate: str) -> str:
 
 
 def certificate_in(page: str) -> str:
-    """The certificate that a page contains.
+    """The certificate in a page.
 
     Raises:
-        ValueError: it contains none.
+        ValueError: the page contains none.
     """
     found = re.search(r"<pre data-certificate>(.*?)</pre>", page, flags=re.DOTALL)
     if found is None:
@@ -130,7 +130,7 @@ def certificate_in(page: str) -> str:
 
 
 def _result(explanation: Explanation) -> dict[str, Any]:
-    """What was found, and how it was made."""
+    """The counterfactuals found, and the record of the search, for the template."""
     before, after = labels_as_text(explanation)
     answers = [answer_text(label) for label in labels_of(explanation)]
     costs = cost_texts(explanation.costs)
@@ -156,7 +156,7 @@ def _result(explanation: Explanation) -> dict[str, Any]:
 
 
 def _queries(explanation: Explanation) -> dict[str, Any]:
-    """Every row that was asked, as a picture and as a table, and what each feature could become."""
+    """Every row that was queried, as a picture and as a table, and what each feature could become."""
     space, rows = explanation.plan.space, asked_rows(explanation)
     X = space.encode(rows)
     sizes = np.abs(explanation.plan.scale.differences(X, X[0]))
@@ -181,7 +181,7 @@ def _queries(explanation: Explanation) -> dict[str, Any]:
 
 
 def _picture(steps: Sequence[Step]) -> dict[str, Any]:
-    """Where each query lies in the picture of the costs, in pixels."""
+    """The positions of all elements in the picture of costs against queries, in pixels."""
     width, height, left, right, top, bottom = 560, 230, 48, 552, 10, 196
     n, most, turn = len(steps), max(step.cost for step in steps) or 1.0, bend(steps)
 
@@ -200,7 +200,7 @@ def _picture(steps: Sequence[Step]) -> dict[str, Any]:
         "levels": _apart([(y(cost), readable(cost)) for cost in (0.0, *_round_numbers(most))]),
         "queries": _apart([(x(q), f"{q:g}") for q in (n, 1, *_round_numbers(n)) if q >= 1]),
         "marks": [(x(query), y(step.cost), step.hit) for query, step in enumerate(steps, 1)],
-        # Horizontal, then down to the next: each query has the point at the best before it, and its own.
+        # A step line: each query has two points, at the best cost before it and at its own.
         "best": [
             (x(query), y(cost))
             for (query, after), before in zip(known, [*best[:1], *best[:-1]], strict=True)
@@ -211,14 +211,14 @@ def _picture(steps: Sequence[Step]) -> dict[str, Any]:
 
 
 def _round_numbers(most: float) -> list[float]:
-    """1, 2 and 5 times each power of ten up to `most`, the greatest first, over four decades."""
+    """1, 2 and 5 times powers of ten up to `most`, over four decades, largest first."""
     top = int(np.floor(np.log10(most)))
     numbers = [float(f"{digit}e{power}") for power in range(top, top - 4, -1) for digit in (5, 2, 1)]
     return [number for number in numbers if number <= most]
 
 
 def _apart(labels: list[tuple[float, str]]) -> list[tuple[float, str]]:
-    """The labels of an axis that keep a distance of 26 pixels from those before them."""
+    """The labels of an axis, without those closer than 26 pixels to an earlier one."""
     kept: list[tuple[float, str]] = []
     for at, text in labels:
         if all(abs(at - other) >= 26 for other, _ in kept):
@@ -230,7 +230,7 @@ def _apart(labels: list[tuple[float, str]]) -> list[tuple[float, str]]:
 
 
 def _features(explanation: Explanation) -> list[tuple[str, str, str, str]]:
-    """For each feature its name, its value now and instead, and what it could become."""
+    """For each feature: its name, its value before and (if changed) after, and what it could become."""
     row = explanation.factual.tolist()
     best = explanation.counterfactuals.iloc[0].tolist() if explanation.outcome == "found" else row
     changed = set(explanation.changes["feature"])
@@ -250,7 +250,7 @@ def _limits(explanation: Explanation) -> dict[str, tuple[Any, ...] | list[Any]]:
 
 
 def _may_become(explanation: Explanation, j: int) -> str:
-    """What feature j could become, and why no more than that."""
+    """What feature j could become, and what limited it."""
     feature, now = explanation.plan.space.features[j], explanation.factual.iloc[j]
     if feature.frozen:
         return "frozen"
@@ -268,7 +268,7 @@ def _may_become(explanation: Explanation, j: int) -> str:
 
 
 def _limits_as_text(explanation: Explanation) -> list[str]:
-    """A sentence for each kind of limit that there was."""
+    """One sentence per kind of limit that applied."""
     space, settings = explanation.plan.space, explanation.settings
     n_frozen = settings.get("redacted_frozen", 0)
     named = {
@@ -293,7 +293,7 @@ def _limits_as_text(explanation: Explanation) -> list[str]:
 
 
 def _reliability(explanation: Explanation) -> dict[str, Any]:
-    """What the answers to "Who decided", "Is there less to change?", "Is it realistic?", "Is it robust?" need."""
+    """Values for the sections "Who decided", "Is there less to change?", "Is it realistic?" and "Is it robust?"."""
     settings = explanation.settings
     best = [step.best for step in explanation.steps]
     found_by = best.index(best[-1]) + 1 if best else 0
@@ -339,5 +339,5 @@ def _setting(value: Any) -> str:
 
 
 def _wanted(explanation: Explanation) -> str:
-    """The label or the range of numbers that is wanted."""
+    """The target labels or range of numbers, as text."""
     return joined_words(explanation.plan.target.named(explanation.plan.class_names).words, "or")

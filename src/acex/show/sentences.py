@@ -1,4 +1,4 @@
-"""The changes as sentences, for letters and the title of a report; `Templates` holds the words of a language."""
+"""Changes as sentences, for letters and the title of a report; `Templates` holds the sentences of a language."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from acex.plan.target import Measured
 from acex.space.feature import MISSING
 from acex.values import is_missing, listed
 
-OUTCOMES = {  # as tables of all pages show them
+OUTCOMES = {  # as shown in the tables of all pages
     "found": "found",
     "already_target": "nothing to change",
     "budget_spent": "not found: budget spent",
@@ -23,8 +23,8 @@ OUTCOMES = {  # as tables of all pages show them
     "failed": "failed",
     "unfinished": "unfinished",
 }
-ROBUST = 0.8  # share of close rows with the same answer from which small differences hardly matter
-MOST_IN_ONE = 6  # changes in one sentence; the rest is counted
+ROBUST = 0.8  # small differences hardly matter if at least this share of close rows has the same answer
+MOST_IN_ONE = 6  # maximum number of changes named in one sentence; the others are only counted
 BARE = ("yes", "no", "true", "false", "y", "n")  # labels that cannot start a sentence
 PLACES = {
     **dict.fromkeys(("increase", "decrease", "switch", "condition"), ("feature", "before", "after", "unit")),
@@ -38,7 +38,7 @@ PLACES = {
 
 
 def check_places(where: str, text: str, known: Collection[str]) -> None:
-    """Raise unless `str.format` can fill every place of the text with the known names."""
+    """Raise unless every placeholder of the text, as in `str.format`, is one of the known names."""
     try:
         places = {place for _, place, _, _ in Formatter().parse(text) if place is not None}
     except ValueError as error:
@@ -49,28 +49,28 @@ def check_places(where: str, text: str, known: Collection[str]) -> None:
 
 @dataclass(frozen=True)
 class Templates:
-    """The words of a language: texts with places in braces, filled by `str.format`.
+    """The sentences of a language: texts with placeholders in braces, filled by `str.format`.
 
-    The places of a change are `{feature}`, `{before}`, `{after}` and `{unit}`, which starts with a space or is empty.
+    Those of a change are `{feature}`, `{before}`, `{after}` and `{unit}`, which starts with a space or is empty.
 
     Attributes:
         increase, decrease, switch: the sentence about a number that rises or falls, or a category.
         condition: one change within the opening.
         opening: the sentence about all changes, from `{label}` and `{conditions}`.
         comma, last: between two conditions, and before the last one.
-        more: the last condition where there are too many for one sentence; `{n}` is at least 2.
-        hidden: the condition in place of changes that are redacted.
+        more: the last condition if there are too many for one sentence; `{n}` is at least 2.
+        hidden: the condition that replaces redacted changes.
         label: a label that is not a text, such as 1.
-        measured, chance: where the target is a number: the model's answer, or the probability of label `{of}`.
-        unchecked: after the sentence about a change that was not checked.
-        already, nothing, failed: instead of the opening, when nothing has to change, nothing was found, or the row
-            could not be explained.
+        measured, chance: if the target is a number: the model's answer, or the probability of label `{of}`.
+        unchecked: follows the sentence about a change that was not checked.
+        already, nothing, failed: replaces the opening if nothing has to change, nothing was found, or the row could
+            not be explained.
         becomes, stays: replaces a label that cannot start a sentence, such as "no".
         decimal, thousands: the decimal point, and the separator of groups of three digits.
-        words: names of features, categories, units and labels; what is missing keeps its own name.
+        words: translations of features, categories, units and labels; names without one are used as they are.
 
     Raises:
-        ValueError: a text has an unknown place.
+        ValueError: a text has an unknown placeholder.
 
     Example:
         >>> import acex
@@ -106,11 +106,11 @@ class Templates:
             check_places(name, getattr(self, name), known)
 
     def word(self, name: Any) -> str:
-        """The name of a feature, category or unit."""
+        """The name of a feature, category or unit in this language."""
         return self.words.get(str(name), str(name))
 
     def labelled(self, label: Any) -> str:
-        """The name of a label."""
+        """The name of a label in this language."""
         known = isinstance(label, str) or str(label) in self.words
         return self.word(label) if known else self.label.format(label=label)
 
@@ -125,8 +125,8 @@ ENGLISH = Templates()
 
 
 def sentences(explanation: Explanation, templates: Templates = ENGLISH) -> list[str]:
-    """A sentence for each change of the best counterfactual, largest step first; none when nothing was found."""
-    known = explanation.ending.needed  # empty where it was not recorded
+    """A sentence for each change of the best counterfactual, largest step first; empty if none was found."""
+    known = explanation.ending.needed  # empty if it was not recorded
     marks = explanation.changes["needed"].tolist() if known else [""] * len(explanation.changes)
     return [
         _capital(getattr(templates, kind).format(**change)) + (templates.unchecked if mark == "not checked" else "")
@@ -142,7 +142,7 @@ def one_sentence(explanation: Explanation, templates: Templates = ENGLISH) -> st
         text = templates.already if explanation.outcome == "already_target" else templates.nothing
         return _capital(text.format(label=_labelled(explanation, templates, 0)))
     conditions = [templates.condition.format(**change) for _, change in _changes(explanation, templates)]
-    if len(conditions) > MOST_IN_ONE + 1:  # not for a single one, which takes no more room than its count
+    if len(conditions) > MOST_IN_ONE + 1:  # a single further change is named instead of counted
         conditions[MOST_IN_ONE:] = [templates.more.format(n=len(conditions) - MOST_IN_ONE)]
     if not conditions or n_redacted_changes(explanation):
         conditions.append(templates.hidden)
@@ -152,7 +152,7 @@ def one_sentence(explanation: Explanation, templates: Templates = ENGLISH) -> st
 
 
 def robustness_sentence(share: float) -> str:
-    """How much small differences matter, from the estimated share of close rows that get the same answer."""
+    """How much small differences matter, in words, from the estimated share of close rows with the same answer."""
     n = round(100 * share)
     if share >= ROBUST:
         return f"Small differences hardly matter: of 100 rows almost like this, about {n} would be decided the same."
@@ -161,7 +161,7 @@ def robustness_sentence(share: float) -> str:
 
 
 def cost_texts(costs: Sequence[float]) -> list[str]:
-    """Costs with their unit, with enough digits that different ones differ."""
+    """Costs with their unit, with enough digits to tell different costs apart."""
     texts = list[str]()
     for digits in range(3, 10):
         texts = [f"{cost:.{digits}g} sd" for cost in costs]
@@ -178,7 +178,7 @@ def answer(explanation: Explanation, templates: Templates, which: int) -> str:
 
 
 def _labelled(explanation: Explanation, templates: Templates, which: int) -> str:
-    """The same as the beginning of a sentence."""
+    """Like `answer`, worded as the beginning of a sentence."""
     target, text = explanation.plan.target, answer(explanation, templates, which)
     if not isinstance(target, Measured):
         sentence = (templates.stays, templates.becomes)[which]
@@ -189,14 +189,14 @@ def _labelled(explanation: Explanation, templates: Templates, which: int) -> str
 
 
 def _changes(explanation: Explanation, templates: Templates) -> Iterator[tuple[str, dict[str, str]]]:
-    """Each change of the best counterfactual: the name of its template, and the values of its places."""
+    """For each change of the best counterfactual, the name of its template and the values of the placeholders."""
     for name, before, after in explanation.changes[["feature", "before", "after"]].itertuples(index=False, name=None):
         feature = explanation.plan.space.feature(name)
         has_gap = is_missing(before) or is_missing(after)
         write = templates.number if feature.is_number else templates.word
         unit = f" {templates.word(feature.unit)}" if feature.unit else ""
         first, second = (write(text) for text in feature.texts(before, after))
-        if has_gap:  # of the two, only the number has a unit
+        if has_gap:  # only the value that is not missing has a unit
             first, second = (
                 templates.word(MISSING) if is_missing(value) else f"{text}{unit}"
                 for value, text in ((before, first), (after, second))
