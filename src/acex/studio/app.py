@@ -1,4 +1,4 @@
-"""The studio as a web application. A page is static files without data; everything it shows it requests as JSON."""
+"""The studio as a web application. Pages are static files that request all data as JSON."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ from acex.studio.workspace import Workspace
 from acex.values import check_count, is_count, is_missing
 
 Body: TypeAlias = dict[str, Any]
-Handler: TypeAlias = Callable[[Request, Body], Any]  # what it returns is sent as JSON, unless it is a response
+Handler: TypeAlias = Callable[[Request, Body], Any]  # a result other than a Response is sent as JSON
 
-MAX_JOBS = 4  # searches at once, and a batch is one of them; others wait for their turn
-MAX_ROWS = 5000  # of a batch that a page starts
-MAX_TEXT = 200  # characters of a search text
-MAX_TRIED = 50  # rows
-MAX_BYTES = 256 * 1024  # of a request
+MAX_JOBS = 4  # searches that run at once, a batch counting as one; others wait in a queue
+MAX_ROWS = 5000  # largest batch that a page can start
+MAX_TEXT = 200  # characters of a search text; the rest is ignored
+MAX_TRIED = 50  # what-if rows in one request
+MAX_BYTES = 256 * 1024  # largest accepted request body
 MEDIA_TYPES = {"html": "text/html; charset=utf-8", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 MEDIA_TYPES |= {"csv": "text/csv; charset=utf-8", "json": "application/json"}
 REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; sandbox"
@@ -67,18 +67,18 @@ def studio_app(
 
 
 class Studio:
-    """What requests are answered with."""
+    """The request handlers and the state that they share."""
 
     def __init__(self, workspace: Workspace, pool: WorkerPool) -> None:
         self.workspace, self.pool = workspace, pool
         self.searches, self.batch = Searches(workspace, pool), TrackedBatch(0)
         self.table = ExplanationTable(workspace)
         folder = files("acex.studio") / "static"
-        # Read once, by the names that exist: no request can lead to another file.
+        # Read once and served by name, so that no request can reach any other file.
         self._files = {f.name: (f.read_bytes(), MEDIA_TYPES[f.name.rpartition(".")[2]]) for f in folder.iterdir()}
 
     def app(self) -> Starlette:
-        """All routes."""
+        """The application with all routes."""
         handlers: dict[str, Handler] = {
             "GET /": self.file,
             "GET /static/{name}": self.file,
@@ -140,7 +140,7 @@ class Studio:
         return read_row(body.get("row"), self.workspace), read_options(body.get("options", {}), self.workspace)
 
     def plan(self, request: Request, body: Body) -> Any:
-        """What a search would be and cost. Nothing is sent to the model."""
+        """The plan of a search and its maximum number of queries. Nothing is sent to the model."""
         workspace = self.workspace
         row, options = self._row_and_options(body)
         plan = self.searches.plan(row, options)
@@ -160,7 +160,7 @@ class Studio:
         }
 
     def answers(self, request: Request, body: Body) -> Any:
-        """Known answers to a row, of earlier searches and of rows that were tried, judged by these options."""
+        """Known counterfactuals of a row, from earlier searches and what-if rows, checked against these options."""
         row, options = self._row_and_options(body)
         tried = body.get("tried", [])
         if not isinstance(tried, list) or len(tried) > MAX_TRIED:
@@ -169,7 +169,7 @@ class Studio:
         return self.searches.answers(rows, options, self.table.of_row(canonical(row)[0]))
 
     def ask(self, request: Request, body: Body) -> Any:
-        """The decision on one row: free if it is known, otherwise the model is asked only if `pay` is true."""
+        """The decision on one row: free if it is cached; otherwise the model is queried, but only if `pay` is true."""
         workspace = self.workspace
         row = read_row(body.get("row"), workspace)
         # The first query of any search is the row itself; for numbers, a search needs some range.
@@ -258,7 +258,7 @@ class Studio:
         options = read_options(body.get("options", {}), self.workspace)
         positions = self._matching(body.get("rows"))
         rows, names = self.workspace.rows.iloc[positions], self.workspace.names
-        self.searches.plan(rows.iloc[[0]], options)  # a wrong option is reported now
+        self.searches.plan(rows.iloc[[0]], options)  # so that a wrong option is reported now
         self.batch = TrackedBatch(len(rows))
         if names is not None:
             rows = rows.set_axis([names[i] for i in positions], axis=0)
@@ -267,7 +267,7 @@ class Studio:
         return self.batch.to_json()
 
     def _matching(self, given: Any) -> list[int]:
-        """The positions of the first rows that match the filters of a page."""
+        """The positions of the first rows that match the filters in a request."""
         most: Any = given.get("most") if isinstance(given, dict) else None
         if not is_count(most) or most > MAX_ROWS:
             raise ValueError(f"rows: expected filters and a number from 1 to {MAX_ROWS}, got {given!r}.")
@@ -282,7 +282,7 @@ class Studio:
 
 
 def _endpoint(handler: Handler) -> Callable[[Request], Any]:
-    """A handler as Starlette calls it; it runs in a thread, so that other requests are answered meanwhile."""
+    """The Starlette endpoint for a handler, which runs in a thread so that it does not block other requests."""
 
     async def answer(request: Request) -> Response:
         body = await _json(request) if request.method == "POST" else {}
@@ -308,7 +308,7 @@ async def _json(request: Request) -> Body:
 
 
 def _error(status: int) -> ExceptionHandler:
-    """Answers with the message of an error that a person can correct."""
+    """A handler that responds with the message of an exception and this status."""
 
     def answer(request: Any, error: Exception) -> Response:
         message = str(error.args[0]) if error.args else type(error).__name__

@@ -1,4 +1,4 @@
-"""Explanations in the ledger as a table, whether this studio, another one or `acex batch` made them."""
+"""The explanations in the ledger as a table, including those made elsewhere, such as by `acex batch`."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from acex.studio.worker_pool import Message
 from acex.studio.workspace import PAGE_SIZE, Workspace
 from acex.values import answer_text
 
-AT_ONCE = 40  # explanations that one request reads from the ledger; the page asks again for the others
-MAX_LINES = 2000  # the newest
+AT_ONCE = 40  # explanations read from the ledger per request; the page requests the others afterwards
+MAX_LINES = 2000  # only the newest explanations are shown
 SORTED_BY = ("position", "before", "outcome", "changes", "cost", "paid")
-QUARTERS = 4  # into which numbers are grouped
+QUARTERS = 4  # number of groups for a numeric feature
 
 
 class TrackedBatch(Tracked):
-    """Rows that are being explained, or were."""
+    """A batch of rows that is being explained, or has been."""
 
     def __init__(self, total: int) -> None:
         super().__init__("waiting" if total else "ended")
@@ -44,7 +44,7 @@ class TrackedBatch(Tracked):
         super().receive(message)
 
     def to_json(self) -> dict[str, Any]:
-        """Its state."""
+        """The progress of the batch."""
         errors = [row["error"] for row in self.rows if row["error"]]
         return {
             "state": self.state,
@@ -58,27 +58,27 @@ class TrackedBatch(Tracked):
 
 
 class ExplanationTable:
-    """A line for each explanation of the model; a line is read again only when it has changed."""
+    """One line per explanation of the model; a line is only read again if its explanation has changed."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._lock = Lock()
-        self._lines: dict[tuple[Any, ...], dict[str, Any]] = {}  # by what changes when an explanation does
+        self._lines: dict[tuple[Any, ...], dict[str, Any]] = {}  # by a key that changes with the explanation
         self._rows: dict[str, str] = {}  # the key of each explanation's row
         self._of_row: dict[str | None, dict[tuple[Any, ...], Any]] = {}  # the records of each row, newest first
         self._state: tuple[Any, ...] = ()  # of the ledger when the records were read
         self._known: dict[tuple[Any, ...], Any] = {}
 
     def _records(self) -> dict[tuple[Any, ...], Any]:
-        """The newest explanations, newest first, by what changes when one does."""
+        """The newest explanations, newest first, by a key that changes with the explanation."""
         state = self._workspace.ledger.tables.state()
         if state == self._state:
             return self._known
         records = self._workspace.ledger.tables.explanations(self._workspace.explainer.model_id)
         records = records[records["asked"] > 0].iloc[::-1].head(MAX_LINES)
-        # A row that was only queried by itself is not an explanation.
+        # A search that has only queried the row itself is not shown, unless it has ended.
         records = records[(records["asked"] > 1) | records["finished_at"].notna()].astype(object)
-        records = records.where(records.notna(), None)  # NaN equals nothing, and JSON has none
+        records = records.where(records.notna(), None)  # NaN is unequal to itself and not allowed in JSON
         new = records[~records["id"].isin(self._rows.keys())]
         factuals = pd.DataFrame([list(json.loads(text).values()) for text in new["factual"]], dtype=object)
         self._rows |= dict(zip(new["id"], canonical(factuals), strict=True)) if len(new) else {}
@@ -91,7 +91,7 @@ class ExplanationTable:
         return self._known
 
     def _read(self, records: dict[tuple[Any, ...], Any], at_most: int) -> list[dict[str, Any]]:
-        """The lines of records, of which at most so many are read from the ledger now."""
+        """The lines of records; of those not cached, at most `at_most` are read from the ledger now."""
         new = [key for key in records if key not in self._lines]
         self._lines |= {key: self._line(records[key]) for key in new[:at_most]}
         return [self._lines[key] for key in records if key in self._lines]
@@ -103,7 +103,7 @@ class ExplanationTable:
             return [record.id for record in self._of_row.get(key, {}).values()]
 
     def best_of(self, positions: Collection[int]) -> dict[int, dict[str, Any]]:
-        """The current line of each of these rows that was explained, and how many there are of it."""
+        """The current line of each of these rows that was explained, and the number of its explanations."""
         with self._lock:
             self._records()
             records = {i: self._of_row.get(self._workspace.keys[i], {}) for i in positions}
@@ -111,7 +111,7 @@ class ExplanationTable:
         return {i: _public(_current(some)[0]) | {"times": len(some)} for i, some in lines.items()}
 
     def read(self, query: Mapping[str, str], page: int) -> dict[str, Any]:
-        """A page of the lines, how many are still to be read, and a summary of the current line of each row.
+        """A page of the lines, the number not read yet, and a summary of the current line of each row.
 
         Args:
             query: `q` and `outcome` filter, `sort` and `down` sort, `by` groups, and `all` adds earlier explanations.
@@ -163,7 +163,7 @@ class ExplanationTable:
             "changes": [],
             "paid": int(record.paid),
         }
-        with suppress(ValueError):  # no answer yet
+        with suppress(ValueError):  # no answer recorded yet
             e = acex.load_explanation(self._workspace.ledger, record.id)
             out |= {"before": answer_text(e.label_before), "outcome": out["outcome"] if not e.costs else "found"}
             if e.costs:
@@ -174,7 +174,7 @@ class ExplanationTable:
         return out | {"text": "\n".join("" if text is None else str(text) for text in texts).lower()}
 
     def _groups(self, lines: Sequence[dict[str, Any]], by: str) -> list[dict[str, Any]]:
-        """A summary of the rows with each value of a feature; numbers are grouped by quartile."""
+        """A summary of the rows for each value of a feature; numbers are grouped by quartile."""
         if by not in self._workspace.space.names or not lines:
             return []
         feature = self._workspace.space.feature(by)
@@ -195,7 +195,7 @@ class ExplanationTable:
 
 
 def _current(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One line for each row: its newest answer, or its newest explanation if there is no answer."""
+    """One line per row: its newest explanation with a counterfactual, or the newest one if none has any."""
     by_row: dict[str, dict[str, Any]] = {}
     for line in lines:  # newest first
         if by_row.setdefault(line["key"], line)["outcome"] != "found" and line["outcome"] == "found":
@@ -204,12 +204,12 @@ def _current(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _public(line: dict[str, Any]) -> dict[str, Any]:
-    """A line without what only the server needs."""
+    """A line without the values that only the server needs."""
     return {name: value for name, value in line.items() if name not in ("key", "row", "text")}
 
 
 def _summary(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """How many lines have an answer, what has to change most often, and what it cost."""
+    """The number of lines with a counterfactual, the most frequent changes, and the costs."""
     found = [line for line in lines if line["outcome"] == "found"]
     often = Counter([change[0] for line in found for change in line["changes"]])
     costs = [line["cost"] for line in found]

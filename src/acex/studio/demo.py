@@ -1,4 +1,4 @@
-"""A demonstration: the bundled loan applications, and a small forest that decides on them."""
+"""The demo: bundled loan applications and a small forest that decides on them."""
 
 from __future__ import annotations
 

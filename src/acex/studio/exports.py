@@ -1,4 +1,4 @@
-"""What a person can take away: documents, and a script that gives the same explanation elsewhere."""
+"""Downloads: documents, and a script that reproduces the explanation elsewhere."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _notice(e: acex.Explanation, _: Workspace, given: Mapping[str, str]) -> str:
     return notice_page(e, fields | {"words": YES_NO | titles(e.plan.space)})
 
 
-# By the name of the file; the mapping has the fields of a notice.
+# By file name; the mapping passed to each function contains the fields of a notice.
 EXPORTS: dict[str, Callable[[acex.Explanation, Workspace, Mapping[str, str]], str]] = {
     "report.html": lambda e, workspace, _: explanation_page(e, price_per_row=workspace.price_per_row),
     "notice.html": _notice,
@@ -34,7 +34,7 @@ EXPORTS: dict[str, Callable[[acex.Explanation, Workspace, Mapping[str, str]], st
 
 
 def python_code(workspace: Workspace, position: int | None, row: Mapping[str, Any], options: Mapping[str, Any]) -> str:
-    """A script that gives the same explanation."""
+    """A script that reproduces the explanation."""
     chosen = f"rows.iloc[{position}]" if position is not None else literal({k: as_json(v) for k, v in row.items()})
     given = search_arguments(options)
     if isinstance(target := Target.of(given.get("target")), Measured):
@@ -46,7 +46,7 @@ def python_code(workspace: Workspace, position: int | None, row: Mapping[str, An
 
 
 def literal(value: Any) -> str:
-    """A value as Python code; objects of acex as calls with the arguments that are not at their defaults."""
+    """A value as Python code; dataclasses of acex as calls with the arguments that differ from the defaults."""
     if is_dataclass(value):
         words = [f"{f.name}={literal(v)}" for f in fields(value) if (v := getattr(value, f.name)) != f.default]
         return f"acex.{type(value).__name__}({', '.join(words)})"

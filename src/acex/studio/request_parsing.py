@@ -1,8 +1,8 @@
-"""Rows and options of requests as `Explainer.search` takes them, and options as pages show them.
+"""Convert rows and options of requests to the arguments of `Explainer.search`, and options back to JSON.
 
-Options are held by name in one mapping: those of the row, of the cost and of the strategy, as `acex.options` declares
-them. Here values are only converted from and to JSON; `Explainer.search` checks them. A page has controls of its own
-for the target, the budget and what may change; the other options get a control from their declaration.
+One mapping holds all options of the row, the cost and the strategy by the names declared in `acex.options`. Here values
+are only converted from and to JSON; `Explainer.search` validates them. Pages have their own controls for the target,
+the budget and what may change; controls for the other options are generated from their declarations.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from acex.studio.serializers import YES_NO, titles
 from acex.studio.workspace import Workspace
 from acex.values import as_json, did_you_mean, is_count, is_missing, listed
 
-MAX_BUDGET = 10_000  # of one search
+MAX_BUDGET = 10_000  # largest budget of one search
 NAMES = [d.name for d in DECLARED if d.owner in ("row", "cost", "strategy") and d.kind != "object"]
-# Rules and the seed are those of the command.
+# Rules and the seed are set on the command line only.
 ON_PAGE = [name for name in NAMES if name not in ("rules", "seed")]
 PLAIN = {name: BY_NAME[name] for name in ON_PAGE if BY_NAME[name].kind in ("count", "number", "text")}
 
@@ -35,7 +35,7 @@ PLAIN = {name: BY_NAME[name] for name in ON_PAGE if BY_NAME[name].kind in ("coun
 
 
 def read_row(given: Any, workspace: Workspace) -> pd.DataFrame:
-    """The row that a page names by its position or its values, as the model receives it.
+    """The row that a request gives by position or by values, in the format that the model receives.
 
     Raises:
         ValueError: there is no such row, or a value does not fit its feature.
@@ -53,7 +53,7 @@ def read_row(given: Any, workspace: Workspace) -> pd.DataFrame:
 
 
 def _read_value(feature: Feature, given: Any) -> Any:
-    """The value that a text or a number of a page stands for; None and "" for a missing value."""
+    """The value of a feature from a text or number in a request; None and "" mean a missing value."""
     if feature.gaps and given in (None, ""):
         return None
     try:
@@ -66,10 +66,10 @@ def _read_value(feature: Feature, given: Any) -> Any:
 
 
 def read_options(given: Any, workspace: Workspace) -> dict[str, Any]:
-    """The options of a request; those that it does not name are the workspace's.
+    """The options of a request; options that it does not contain are those of the workspace.
 
     Raises:
-        ValueError: an option is unknown, or cannot be read.
+        ValueError: an option is unknown or malformed.
     """
     if not isinstance(given, Mapping):
         raise ValueError(f"options: expected a mapping, got {given!r}.")
@@ -108,7 +108,7 @@ def _read_number(value: Any) -> Any:
 
 
 def _read_target(given: Any, workspace: Workspace) -> Any:
-    """Labels, a range of numbers, or None for any other label, as `explain` takes them."""
+    """The target as `explain` takes it: labels, a range of numbers, or None for any other label."""
 
     def label(text: Any) -> Any:
         by_text = {workspace.label_text(label): label for label in workspace.labels}
@@ -125,19 +125,19 @@ def _read_target(given: Any, workspace: Workspace) -> Any:
 
 
 def budget_of(options: Mapping[str, Any]) -> Any:
-    """The budget among options, or the default."""
+    """The budget in the options, or the default."""
     return options.get("budget") or BY_NAME["budget"].default
 
 
 def check_budget(budget: Any) -> int:
-    """The budget, if a page may ask for it."""
+    """The budget as an integer; raises ValueError unless it is from 2 to `MAX_BUDGET`."""
     if not (is_count(budget, least=2) and budget <= MAX_BUDGET):
         raise ValueError(f"budget: expected a whole number from 2 to {MAX_BUDGET}, got {budget!r}.")
     return int(budget)
 
 
 def options_by_name(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Options from the arguments of `Explainer.search`, or from the settings of a plan; defaults are left out."""
+    """Options from arguments of `Explainer.search` or from the settings of a plan, without those at their defaults."""
     cost, strategy = arguments.get("cost") or {}, arguments.get("strategy") or {}
     strategy = getattr(strategy, "described", strategy)
     usual = as_strategy(strategy.get("name", BY_NAME["strategy"].default))
@@ -146,14 +146,14 @@ def options_by_name(arguments: Mapping[str, Any]) -> dict[str, Any]:
     of_cost = asdict(cost) if isinstance(cost, acex.Cost) else cost
     by_name = {**arguments, **of_cost, **strategy, "strategy": usual.name}
     options = {name: value for name in NAMES if (value := by_name.get(name)) not in (None, defaults[name])}
-    if "ranges" in options:  # None for an open end
+    if "ranges" in options:  # None means unbounded
         ranges = options["ranges"].items()
         options["ranges"] = {c: tuple(None if end in (-inf, inf) else end for end in ends) for c, ends in ranges}
     return options
 
 
 def recorded_options(settings: Mapping[str, Any], space: acex.Space, workspace: Workspace) -> dict[str, Any]:
-    """The options of an explanation in the ledger, from the settings and the space that it recorded.
+    """The options of an explanation in the ledger, from its recorded settings and space.
 
     A recorded plan may depend on more than these options, so compare identities before continuing it.
     """
@@ -167,7 +167,7 @@ def recorded_options(settings: Mapping[str, Any], space: acex.Space, workspace: 
 
 
 def options_json(options: Mapping[str, Any], workspace: Workspace) -> dict[str, Any]:
-    """Options as pages hold them; the inverse of `read_options`."""
+    """Options as JSON for pages; the inverse of `read_options`."""
     target, out = wanted(options, workspace), {name: options.get(name) for name in ON_PAGE}
     for name in ("ranges", "values", "directions", "weights"):
         out[name] = {
@@ -181,7 +181,7 @@ def options_json(options: Mapping[str, Any], workspace: Workspace) -> dict[str, 
 
 
 def _value_json(feature: Feature, value: Any) -> Any:
-    """What an option holds for a feature: a direction, a weight, or limits."""
+    """The value of an option for one feature, as JSON: a direction, a weight, or limits."""
     if not isinstance(value, (list, tuple)):
         return value
     write = as_json if feature.is_number else feature.text
@@ -189,7 +189,7 @@ def _value_json(feature: Feature, value: Any) -> Any:
 
 
 def declarations_json() -> list[dict[str, Any]]:
-    """The plain options that the page has no control of its own for, for its form."""
+    """Declarations of the options for which the page generates a control."""
     return [
         asdict(d) | {"title": _title(d.name), "choices": metavar.split("|") if "|" in metavar else None}
         for d, metavar in ((d, d.flag.partition(" ")[2]) for d in PLAIN.values())
@@ -205,12 +205,12 @@ def _title(name: str) -> str:
 
 
 def wanted(options: Mapping[str, Any], workspace: Workspace) -> Target:
-    """What is wanted, with the names of labels."""
+    """The target, with class names for labels."""
     return Target.of(options.get("target")).named({label: workspace.label_text(label) for label in workspace.labels})
 
 
 class Restriction(NamedTuple):
-    """What an answer has to respect, as a sentence, and the option of the page that relaxes it; "" if there is none."""
+    """A restriction on answers, as a sentence, and the option of the page that relaxes it ("" if there is none)."""
 
     text: str
     option: str = ""
@@ -218,7 +218,7 @@ class Restriction(NamedTuple):
 
 
 def restrictions(options: Mapping[str, Any], row: Mapping[str, Any], workspace: Workspace) -> list[Restriction]:
-    """What must not change or only within limits, and the plain options that are set."""
+    """The restrictions that these options put on a row: frozen features, limits, and other options that are set."""
     given = {name: options.get(name) or {} for name in ("freeze", "directions", "weights", "ranges", "values")}
     space = workspace.space.adjust(**{name: given[name] for name in ("freeze", "directions", "weights")})
     out, called = list[Restriction](), titles(space)
@@ -250,7 +250,7 @@ def restrictions(options: Mapping[str, Any], row: Mapping[str, Any], workspace: 
 
 
 def broken(plan: acex.Plan, options: Mapping[str, Any], row: pd.DataFrame, workspace: Workspace) -> list[str]:
-    """The restrictions that a changed row does not respect, as sentences."""
+    """The restrictions that a changed row violates, as sentences."""
     space, [y] = plan.space.reaching(row)
     x = space.encode(dict(plan.factual))[0]
     columns = {
@@ -262,7 +262,7 @@ def broken(plan: acex.Plan, options: Mapping[str, Any], row: pd.DataFrame, works
     names = {r.option for r in every if r.option == "max_changes" and (x != y).sum() > options["max_changes"]}
     texts = {text for text in options.get("rules") or () if not Rule.of(text, space).holds(y[None], x).all()}
     out = [r.text for r in every if r.column in columns or r.option in names or r.text in texts]
-    # A typed value may lie beyond what known rows show, which no option says.
+    # A typed value may lie outside the known rows, which is not due to any option.
     unsaid = columns - {r.column for r in every}
     return out + [
         f"{titles(space)[name]} is outside what the known rows show." for name in space.names if name in unsaid

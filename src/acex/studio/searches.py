@@ -1,7 +1,7 @@
-"""Searches as pages follow them: what was asked so far, what was found, and whether the search is still running.
+"""The state of searches that pages follow: the queries so far, what was found, and whether the search is running.
 
-A search is identified by its plan. What is not in memory is read from the ledger: after a crash, a page that followed a
-search finds it where it was. Messages of jobs arrive in other threads; pages read what has arrived.
+A search is identified by its plan. A search that is not in memory is read from the ledger, so that a page can continue
+to follow it after a crash. Messages of jobs are received in other threads; requests read the current state.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from acex.studio.serializers import explanation_json, page_text, step_json, trie
 from acex.studio.worker_pool import Message, SubmittedJob, WorkerPool, search_row
 from acex.studio.workspace import Workspace
 
-MAX_IN_MEMORY = 200  # searches that have ended; the ledger has all of them
-MAX_ANSWERED = 20  # explanations of one row whose answers are shown
-POLL = 0.2  # seconds between two looks at a search that a page follows
+MAX_IN_MEMORY = 200  # at this many searches, those not running are dropped; the ledger has all of them
+MAX_ANSWERED = 20  # maximum number of explanations of one row whose answers are shown
+POLL = 0.2  # seconds between checks for news of a search that a page follows
 CANNOT_RESUME = (
     "This explanation was made with settings that the studio does not have, or with other data. Pick its row and start "
     "a new search: answers already paid for are reused."
@@ -35,7 +35,7 @@ CANNOT_RESUME = (
 
 
 class Tracked:
-    """Something that pages follow: waiting, running, stopping, stopped, ended, failed or interrupted."""
+    """A job that pages follow; its state is waiting, running, stopping, stopped, ended, failed or interrupted."""
 
     def __init__(self, state: str) -> None:
         self.state, self.error = state, ""
@@ -44,11 +44,11 @@ class Tracked:
 
     @property
     def is_live(self) -> bool:
-        """Is it running, or about to?"""
+        """Whether the job is waiting, running or stopping."""
         return self.state in ("waiting", "running", "stopping")
 
     def stop(self) -> None:
-        """Stop after the answer that is awaited."""
+        """Stop after the current query."""
         with self._lock:
             if not self.is_live or self.job is None:
                 return
@@ -56,7 +56,7 @@ class Tracked:
         self.job.stop()
 
     def receive(self, message: Message) -> None:
-        """Take in a message of the job."""
+        """Update the state from a message of the job."""
         name, data = message
         with self._lock:
             if name in ("step", "row") and self.state == "waiting":
@@ -79,22 +79,22 @@ class TrackedSearch(Tracked):
         self.explanation: dict[str, Any] | None = None
         self.paid, self.budget = 0, budget_of(options)
         self._repeats = False
-        self.is_extended = False  # beyond the budget that it began with, or after it had settled
+        self.is_extended = False  # continued beyond its original budget, or after it had settled
 
     @cached_property
     def position(self) -> int | None:
-        """Which of the rows it is about; None for one that was typed in."""
+        """The position of the row that is explained; None if it was typed in."""
         return self.workspace.position_of(self.factual)
 
     def has_ended(self, budget: int) -> bool:
-        """Has it ended, and would not ask more with this budget?"""
+        """Whether the search has ended and would not send more queries with this budget."""
         ended_by = (self.explanation or {}).get("stopped_by")
         return self.state == "ended" and (ended_by in ("settled", "exhausted") or self.budget >= budget)
 
     def receive(self, message: Message) -> None:
         name, data = message
         if name == "step":
-            # A search that continues first repeats what it had asked; pages have that already.
+            # A search that is continued replays its earlier steps first, which pages already have.
             self._repeats = data["position"] < len(self.steps)
             if not self._repeats:
                 self.steps = [*self.steps, data]
@@ -105,7 +105,7 @@ class TrackedSearch(Tracked):
         super().receive(message)
 
     def snapshot(self) -> dict[str, Any]:
-        """Its state, without the steps."""
+        """The current state, without the steps."""
         return {
             "id": self.identity,
             "state": self.state,
@@ -118,7 +118,7 @@ class TrackedSearch(Tracked):
         }
 
     async def events(self, after: int) -> AsyncIterator[str]:
-        """Everything from the step after this one, until it ends, as server-sent events."""
+        """Server-sent events: the steps after this one and each change of state, until the search ends."""
         sent, shown = after + 1, None
         while True:
             is_live, steps, now = self.is_live, self.steps, self.snapshot()
@@ -143,11 +143,11 @@ class Searches:
         self._lock = Lock()
 
     def plan(self, row: pd.DataFrame, options: Mapping[str, Any]) -> acex.Plan:
-        """The plan of a search; nothing is sent."""
+        """The plan of a search; nothing is sent to the model."""
         return self._workspace.explainer.search(row, **search_arguments(options)).plan
 
     def begin(self, row: pd.DataFrame, options: dict[str, Any]) -> TrackedSearch:
-        """Search for this row; if a search with the same options is running, that one."""
+        """Start the search for this row; if a search with the same plan is running, return that one."""
         plan = self.plan(row, options)
         try:
             search = self.get(plan.identity)
@@ -160,7 +160,7 @@ class Searches:
             return self._run(search, row, None)
 
     def resume(self, search: TrackedSearch, budget: int | None = None) -> TrackedSearch:
-        """Continue a search from where it is; with a budget for all of it, also after it has settled."""
+        """Continue a search; with a new total budget, even if the search has settled."""
         row = self._workspace.frame(search.factual)
         if self.plan(row, search.options).identity != search.identity:
             raise ValueError(CANNOT_RESUME)
@@ -178,7 +178,7 @@ class Searches:
         return search
 
     def get(self, identity: str) -> TrackedSearch:
-        """The search of this identity, from memory or the ledger.
+        """The search with this identity, from memory or the ledger.
 
         Raises:
             LookupError: there is no such search.
@@ -190,7 +190,7 @@ class Searches:
             return self._keep(search)
 
     def _keep(self, search: TrackedSearch) -> TrackedSearch:
-        """The search in memory that has this identity; the one given if there is none yet."""
+        """Keep a search in memory, unless one with this identity is there already; return the one in memory."""
         if len(self._known) >= MAX_IN_MEMORY:
             self._known = {identity: other for identity, other in self._known.items() if other.is_live}
         return self._known.setdefault(search.identity, search)
@@ -208,9 +208,9 @@ class Searches:
         factual = dict(zip(space.names, json.loads(without_vote(asks[0].row)), strict=True))
         search = TrackedSearch(workspace, identity, factual, recorded_options(record.settings, space, workspace))
         search.paid = sum(ask.paid for ask in asks)
-        with suppress(ValueError):  # not even its own row has an answer
+        with suppress(ValueError):  # not even the row itself has an answer
             e = acex.load_explanation(ledger, identity)
-            # The plan has the budget in the end; what identifies the search is the one that it began with.
+            # The plan has the latest budget, but the identity depends on the original one.
             began = {**e.plan.settings, "budget": record.settings.get("budget", e.plan.budget)}
             search.options, search.budget = recorded_options(began, space, workspace), e.plan.budget
             search.steps = [step_json(step, e.plan) for step in e.steps]
@@ -220,17 +220,17 @@ class Searches:
         return search
 
     def answers(self, rows: pd.DataFrame, options: Mapping[str, Any], identities: Sequence[str]) -> list[Any]:
-        """Known answers to a row, oldest first, and which of the restrictions in these options each does not respect.
+        """Known counterfactuals of a row, oldest first, and which restrictions of these options each one violates.
 
         Args:
-            rows: the row, and versions of it that a person tried; those that are known and hits are answers.
+            rows: the row, followed by what-if versions of it; those with a cached answer that are hits count.
             identities: explanations of the row, newest first.
         """
         workspace, row = self._workspace, rows.iloc[[0]]
         session = workspace.explainer.search(row, **search_arguments(options))
         explanations, target = list[tuple[str, acex.Explanation]](), session.plan.target
         for identity in reversed(identities[:MAX_ANSWERED]):
-            with suppress(ValueError):  # without an answer
+            with suppress(ValueError):  # no answer recorded yet
                 explanations.append((identity, acex.load_explanation(workspace.ledger, identity)))
         before, *after = workspace.known(rows)
         for i, answer in enumerate(after, 1):

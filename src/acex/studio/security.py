@@ -1,8 +1,8 @@
-"""Which requests the studio answers, and what a browser may do with the responses. Checked before any endpoint runs.
+"""Which requests the studio accepts, and what browsers may do with the responses. Checked before any endpoint runs.
 
-A page of another site must not control the studio through the browser of a person who has it open: by a host name that
-resolves here (the Host is checked), by a form or a script (the Origin is checked, and a request that changes something
-must be JSON), or inside a frame. On an address that others can reach, a token is required as well.
+A page of another site must not control the studio through the browser of a person who has it open: by DNS rebinding
+(so the Host header is checked), by a form or a script (so the Origin header is checked, and POST requests must be
+JSON), or inside a frame. On an address that other machines can reach, a token is required as well.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ LOCAL = ("127.0.0.1", "localhost", "[::1]")
 
 
 class SecurityMiddleware:
-    """Passes requests on to an application, or refuses them.
+    """ASGI middleware that passes requests on to an application, or rejects them.
 
     Args:
         port: where the studio listens. hosts: host names that are accepted in addition to those of this machine.
-        any_address: accept any numeric IP address as host; no name server can redirect one.
-        token: required of every client; None on an address that only this machine can reach.
+        any_address: accept any numeric IP address as host, which is safe because DNS is not involved.
+        token: required from every client; None on an address that only this machine can reach.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class SecurityMiddleware:
         self._token = None if token is None else token.encode(errors="surrogateescape")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":  # starting and ending; there is no route for a web socket
+        if scope["type"] != "http":  # lifespan events; websockets have no route
             await self._app(scope, receive, send)
             return
 

@@ -22,8 +22,8 @@ from acex.show.sentences import Templates, one_sentence, robustness_sentence
 from acex.values import Remark, answer_text, is_missing, plain
 
 YES_NO = {"True": "yes", "False": "no"}
-TYPICAL = 0.8  # affinity from which a row counts as typical
-# What messages of the library say to programmers, and what pages say instead.
+TYPICAL = 0.8  # lowest affinity of a row that is called typical
+# Phrases in messages for programmers (as regular expressions), and their replacements on pages.
 ON_PAGES = {
     r"\bmax_changes\b": "a limit on the number of changes (More options)",
     r"\bdata has only (\S+) rows?": r"only \1 rows are known",
@@ -34,31 +34,31 @@ ON_PAGES = {
 
 
 def titles(space: acex.Space) -> dict[str, str]:
-    """What features are called on pages: `credit_score` is a credit score, unless another feature is called so."""
+    """Display names of features: "credit score" for `credit_score`, unless two features would have the same one."""
     spaced = {name: " ".join(name.replace("_", " ").split()) or name for name in space.names}
     taken = Counter(spaced.values())
     return {name: title if taken[title] == 1 else name for name, title in spaced.items()}
 
 
 def templates(space: acex.Space) -> Templates:
-    """How sentences on pages are made."""
+    """Templates for sentences on pages."""
     return Templates(words=YES_NO | titles(space))
 
 
 def page_text(text: str) -> str:
-    """A message of the library as pages show it: in words of the page, without names of exceptions."""
+    """A message of the library rephrased for pages, without names of arguments and exceptions."""
     for pattern, words in ON_PAGES.items():
         text = re.sub(pattern, words, text)
     return text
 
 
 def remarks_json(remarks: Sequence[Remark]) -> list[dict[str, Any]]:
-    """Remarks for pages."""
+    """Remarks as JSON for pages."""
     return [replace(remark, text=page_text(remark.text), advice="").to_dict() for remark in remarks]
 
 
 def step_json(step: acex.Step, plan: acex.Plan) -> dict[str, Any]:
-    """A step, with what was different in it."""
+    """A step, with the features that differ from the factual."""
     factual = plan.factual
     changed = [f for f in plan.space.features if _differ(step.row[f.name], factual[f.name])]
     names = {} if isinstance(plan.target, Measured) else plan.class_names
@@ -79,7 +79,7 @@ def _differ(a: Any, b: Any) -> bool:
 
 
 def explanation_json(e: acex.Explanation) -> dict[str, Any]:
-    """An explanation so far."""
+    """The current state of an explanation."""
     return {
         "outcome": e.outcome,
         "stopped_by": e.stopped_by,
@@ -92,7 +92,7 @@ def explanation_json(e: acex.Explanation) -> dict[str, Any]:
 
 
 def _answer_json(e: acex.Explanation) -> dict[str, Any]:
-    """The only counterfactual of an explanation as a card."""
+    """The card for the only counterfactual of an explanation."""
     space, size = e.plan.space, e.changes["step"].abs().sum()
     changes = [
         {"feature": c.feature, "before": c.before, "after": c.after, "unit": c.unit, "needed": c.needed}
@@ -114,7 +114,7 @@ def _answer_json(e: acex.Explanation) -> dict[str, Any]:
 
 
 def _typical(e: acex.Explanation) -> str:
-    """How much the changed row looks like the known ones, in words."""
+    """How much the changed row resembles the known ones, in words."""
     if is_reference_row(e):
         return "one of the known rows"
     if not e.affinities:
@@ -123,7 +123,7 @@ def _typical(e: acex.Explanation) -> str:
 
 
 def tried(session: acex.Session, rows: pd.DataFrame, answers: Sequence[Answer]) -> acex.Explanation:
-    """A row and a changed version of it that a person tried, as an explanation; both have an answer."""
+    """A row and a what-if version of it as an explanation; `answers` are those of both."""
     plan, (space, X) = session.plan, session.plan.space.reaching(rows)
     problem = session.problem
     likeness = np.ones(len(X)) if problem.density is None else problem.density.affinity(X)

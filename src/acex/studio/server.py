@@ -1,7 +1,7 @@
-"""The HTTP server of the studio: uvicorn, with limits for clients that connect and do not complete a request.
+"""The HTTP server of the studio: uvicorn, with limits for clients that connect without completing a request.
 
-uvicorn waits for a request without a time limit, and answers 503 to everyone while too many connections are open.
-Without these limits, anyone who can connect could lock out those who have the token.
+uvicorn waits for a request without a time limit, and responds with 503 to everyone while too many connections are open.
+Without these limits, anyone who can connect could lock out users with a valid token.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MAX_CONNECTIONS = 256
 MAX_WAITING = 64  # connections without a complete request
-REQUEST_SECONDS = 5.0  # for a complete request, from connecting or from the first byte of a later request
+REQUEST_SECONDS = 5.0  # time to complete a request, from connecting or from the first byte of a later one
 
 
 def serve(app: ASGIApp, sock: socket.socket) -> None:
-    """Answer requests that arrive at a socket, until the process is interrupted."""
+    """Serve requests on a socket until the process is interrupted."""
     config = uvicorn.Config(
         app,
         http=LimitedProtocol,
@@ -37,7 +37,7 @@ def serve(app: ASGIApp, sock: socket.socket) -> None:
 
 
 class LimitedProtocol(H11Protocol):
-    """A connection that is closed if its request takes too long, or if too many others are waiting as well."""
+    """A connection that is closed if its request takes too long or too many connections are waiting."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -46,7 +46,7 @@ class LimitedProtocol(H11Protocol):
 
     @property
     def _is_waiting(self) -> bool:
-        """Is the connection waiting for a request, or for the rest of one?"""
+        """Whether the connection is waiting for a request or the rest of one."""
         return self.conn.their_state in (h11.IDLE, h11.SEND_BODY) and not self.transport.is_closing()
 
     def _set_deadline(self) -> None:
@@ -61,7 +61,7 @@ class LimitedProtocol(H11Protocol):
         self._set_deadline()
         waiting = [c for c in self.connections if isinstance(c, LimitedProtocol) and c._is_waiting]
         if len(waiting) > MAX_WAITING:
-            # Close the oldest connection of the address that has most of them: one that is in use is new, or soon idle.
+            # Close the oldest one of the address with most waiting connections; one in use is recent or soon idle.
             addresses = [c.client[0] if c.client else "" for c in waiting]
             [(most, _)] = Counter(addresses).most_common(1)
             of_address = [c for c, address in zip(waiting, addresses, strict=True) if address == most]

@@ -1,8 +1,8 @@
-"""Work that takes a while, and the processes that do it, so that pages stay fast.
+"""Long-running jobs and the worker processes that run them, so that pages stay responsive.
 
-A job is a function of an explainer, a function `is_stopped` and arguments of its own that yields messages: a name and
-data. Each process holds the explainer and does one job at a time. If a process ends unexpectedly, answers are in the
-ledger, and another process can continue from there.
+A job is a generator function of an explainer, a function `is_stopped` and further arguments; it yields messages, pairs
+of a name and data. Each process holds the explainer and runs one job at a time. If a process ends unexpectedly, the
+answers are in the ledger, and another process can continue from there.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ Messages: TypeAlias = Iterator[Message]
 IsStopped: TypeAlias = Callable[[], bool]
 Worker: TypeAlias = tuple[Any, Connection]  # a process and the connection to it
 
-NICE = 5  # of a process that searches: pages come first, but a search goes on beside other programs
-PATIENCE = 5.0  # seconds for jobs to end by themselves when the studio is closed
+NICE = 5  # niceness of worker processes: pages have priority, but searches still get CPU time
+PATIENCE = 5.0  # seconds that jobs have to stop when the studio is closed
 LOST = "The process that searched has ended unexpectedly. Nothing is lost: “Go on” continues from the ledger."
 
 
@@ -45,7 +45,7 @@ def search_row(
     names: Sequence[str] = (),
     extended_to: int | None = None,
 ) -> Messages:
-    """The search for one row, from where the ledger has it; `arguments` are those of `Explainer.search`."""
+    """Run or continue the search for one row; `arguments` are those of `Explainer.search`."""
     session = explainer.search(row, **arguments)
     if extended_to is not None:
         session.extend(extended_to)
@@ -66,7 +66,7 @@ def search_row(
 def explain_rows(
     explainer: acex.Explainer, is_stopped: IsStopped, rows: pd.DataFrame, arguments: Mapping[str, Any]
 ) -> Messages:
-    """Many rows, one after the other; `arguments` are those of `Explainer.explain_many`."""
+    """Explain many rows, one after the other; `arguments` are those of `Explainer.explain_many`."""
     many = explainer.explain_many(rows, n_jobs=1, progress=False, **arguments)
     for position, e in many.as_finished():
         yield "row", {"position": position, "outcome": e.outcome, "paid": e.n_queries, "error": e.error}
@@ -77,7 +77,7 @@ def explain_rows(
 
 
 def _messages(job: Callable[..., Messages], *arguments: Any) -> Messages:
-    """The messages of a job; an error is one of them."""
+    """The messages of a job; an exception becomes the message "failed"."""
     try:
         yield from job(*arguments)
     except Exception as error:
@@ -88,14 +88,14 @@ def _messages(job: Callable[..., Messages], *arguments: Any) -> Messages:
 
 
 def work(connection: Connection, packed: bytes) -> None:
-    """Do the jobs that come through a connection until it is closed; None ends the messages of a job, or stops one."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server ends it
+    """Run jobs received over a connection until it closes; None marks the end of a job's messages, or stops a job."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server stops this process
     with suppress(OSError):
         os.nice(NICE)
     explainer = cloudpickle.loads(packed)
     with suppress(EOFError, OSError):  # the server is gone
         while True:
-            if (received := connection.recv()) is None:  # a job was stopped when it had ended
+            if (received := connection.recv()) is None:  # a job was stopped after it had ended
                 continue
             job, arguments = received
             for message in _messages(
@@ -106,7 +106,7 @@ def work(connection: Connection, packed: bytes) -> None:
 
 
 class SubmittedJob:
-    """A job that waits, runs or has ended."""
+    """A job that is queued, running or done."""
 
     def __init__(self, job: Callable[..., Messages], arguments: tuple[Any, ...], receive: Callable[[Message], None]):
         self._job, self._arguments, self.receive = job, arguments, receive
@@ -115,7 +115,7 @@ class SubmittedJob:
         self._is_stopped = False
 
     def stop(self) -> None:
-        """End it after the answer that is awaited, or before it has begun."""
+        """Stop the job after the current query, or before it starts."""
         with self._lock:
             self._is_stopped = True
             if self._connection is not None:
@@ -123,10 +123,10 @@ class SubmittedJob:
                     self._connection.send(None)
 
     def run(self, explainer: acex.Explainer, connection: Connection | None) -> None:
-        """Do it, here or in the process behind a connection.
+        """Run the job, in the process behind a connection or, without one, in this thread.
 
         Raises:
-            EOFError, OSError: the process has ended.
+            EOFError, OSError: the worker process has ended.
         """
         with self._lock:
             if self._is_stopped:
@@ -145,16 +145,16 @@ class SubmittedJob:
 
 
 class WorkerPool:
-    """Runs a limited number of jobs at once; others wait for their turn.
+    """Runs a limited number of jobs at once; others are queued.
 
     Args:
-        explainer: goes to each process once. One that cannot be pickled works in threads here, and pages are slower.
-        size: how many jobs at once.
+        explainer: sent to each process once. If it cannot be pickled, jobs run in threads here, and pages are slower.
+        size: how many jobs may run at once.
     """
 
     def __init__(self, explainer: acex.Explainer, size: int) -> None:
         self._explainer, self._packed = explainer, b""
-        with suppress(Exception):  # a model may raise anything here
+        with suppress(Exception):  # pickling a model may raise anything
             self._packed = cloudpickle.dumps(explainer)
         self._threads = ThreadPoolExecutor(size, thread_name_prefix="acex-worker")
         self._jobs: dict[Future[None], SubmittedJob] = {}
@@ -162,7 +162,7 @@ class WorkerPool:
         self._idle: deque[Worker] = deque()
 
     def submit(self, receive: Callable[[Message], None], job: Callable[..., Messages], *arguments: Any) -> SubmittedJob:
-        """Run a job; `receive` is called in another thread with each message."""
+        """Queue a job; `receive` is called with each message, in another thread."""
         submitted = SubmittedJob(job, arguments, receive)
         future = self._threads.submit(self._run, submitted)
         self._jobs[future] = submitted
@@ -179,7 +179,7 @@ class WorkerPool:
             job.receive(("failed", LOST))
 
     def warm_up(self) -> None:
-        """Start one process before it is needed."""
+        """Start one process in advance."""
         if self._packed:
             self._idle.append(self._idle_worker())
 
@@ -196,7 +196,7 @@ class WorkerPool:
         return self._workers[-1]
 
     def close(self) -> None:
-        """End all jobs after the answers that are awaited, and then the processes."""
+        """Stop all jobs after their current queries, then terminate the processes."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         for job in list(self._jobs.values()):
             job.stop()

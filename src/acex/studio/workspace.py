@@ -1,4 +1,4 @@
-"""What a studio is about: an explainer, the rows to pick from, and what is known about both without a query."""
+"""The data of a studio: an explainer, the rows to pick from, and what is known about them without a query."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from acex.space.space import each_that_fits
 from acex.studio.serializers import titles
 from acex.values import Label, answer_text, is_missing, plain
 
-BINS = 28  # bars of a distribution
-PLACES = 200  # of a slider, not counting the first
-PAGE_SIZE = 25  # rows
+BINS = 28  # bars of a histogram
+PLACES = 200  # steps of a slider
+PAGE_SIZE = 25  # rows per page
 CONDITIONS: dict[str, Callable[[Any, Any], Any]] = {"<": lt, "<=": le, ">": gt, ">=": ge, "=": eq}
 
 
@@ -35,14 +35,14 @@ class Workspace:
     """Everything that pages show and search.
 
     Args:
-        explainer: with a ledger that other processes can read.
+        explainer: must have a ledger that other processes can read.
         model: the model of the explainer.
-        table: the rows to pick from with all their columns; `rows`: the same as the model receives them.
+        table: the rows to pick from, with all columns; `rows`: the same rows as the model receives them.
         setup: Python code that defines the same `explainer`, and `rows` in the order of the page.
-        outcomes: the outcome of each row on file, as a label or its name; None if there are none.
-        names: what each row is called; by default its position.
-        options: options by name (see `request_parsing`) that hold unless a page changes them.
-        price: price of a row; by default the ledger's.
+        outcomes: the known outcome of each row, as a label or its class name; None if there are none.
+        names: the name of each row; by default its position.
+        options: default options by name (see `request_parsing`), which pages can override.
+        price: price per row; by default the ledger's.
     """
 
     explainer: acex.Explainer
@@ -56,35 +56,35 @@ class Workspace:
     price: float | None = None
     title: str = ""
     _lock: Lock = field(default_factory=Lock)
-    _answers: dict[str, Any] = field(default_factory=dict)  # the model's labels by row key, as far as they were read
-    _last_read: list[int] = field(default_factory=lambda: [0])  # number of the last answer read
+    _answers: dict[str, Any] = field(default_factory=dict)  # cache of the model's labels, by row key
+    _last_read: list[int] = field(default_factory=lambda: [0])  # sequence number of the last answer in the cache
 
     @property
     def ledger(self) -> acex.Ledger:
-        """Where answers are recorded."""
+        """The ledger of the explainer."""
         assert isinstance(self.explainer.ledger, acex.Ledger)
         return self.explainer.ledger
 
     @property
     def space(self) -> acex.Space:
-        """What each feature can hold."""
+        """The space of the explainer."""
         return self.explainer.space
 
     @cached_property
     def price_per_row(self) -> float | None:
-        """Price of a row; None if it is not known."""
+        """Price per row; None if unknown."""
         if self.price is not None:
             return self.price
         return self.ledger.account(self.explainer.model_id).price_per_row
 
     @property
     def remaining(self) -> int | None:
-        """How many rows the model's budget still allows; None without one."""
+        """How many rows the model's budget still allows; None if it has no budget."""
         left = self.ledger.account(self.explainer.model_id).remaining
         return None if np.isinf(left) else int(left)
 
     def to_json(self) -> dict[str, Any]:
-        """The model and its data for pages."""
+        """The model and its data as JSON for pages."""
         return {
             "title": self.title,
             "model": self.explainer.model_id,
@@ -99,7 +99,7 @@ class Workspace:
 
     @cached_property
     def gives_numbers(self) -> bool:
-        """Does the model return numbers instead of labels?"""
+        """Whether the model returns numbers instead of labels."""
         target = Target.of(self.options.get("target"))
         return self.model.no_labels is not None or (isinstance(target, Measured) and target.label is None)
 
@@ -112,14 +112,14 @@ class Workspace:
         return tuple(dict.fromkeys(by_name.get(label, label) for label in self.outcomes if not is_missing(label)))
 
     def label_text(self, label: Label) -> str | None:
-        """An answer of the model as pages show it, by its class name if it has one; None if there is no answer."""
+        """A label as shown on pages, by its class name if it has one; None if there is no label."""
         return None if label is None or is_missing(label) else answer_text(self.model.class_names.get(label, label))
 
     # -- what may change ---------------------------------------------------------------------------------------
 
     @cached_property
     def cards(self) -> list[dict[str, Any]]:
-        """Each feature in plain values: what it can hold, and how the known rows are spread over that."""
+        """Each feature as JSON: its possible values, and the distribution of the known rows over them."""
         columns = [self.rows.iloc[:, j].dropna() for j in range(len(self.space))]
         return [self._card(f, f.encode(column)) for f, column in zip(self.space.features, columns, strict=True)]
 
@@ -147,7 +147,7 @@ class Workspace:
         if feature.is_number:
             return card | {"low": plain(feature.low), "high": plain(feature.high), "grid": feature.grid}
         places = feature.rounded(np.linspace(low, high, PLACES + 1))
-        # Only the feature knows how to write them; no two places stand for the same value.
+        # Formatted by the feature; distinct, so that no two places have the same value.
         texts = list(dict.fromkeys(feature.text(feature.value(code)) for code in places))
         card |= {"places": texts, "low": texts[0], "high": texts[-1], "middle": feature.text(card["middle"])}
         return card
@@ -156,25 +156,25 @@ class Workspace:
 
     @cached_property
     def texts(self) -> list[tuple[str, list[str]]]:
-        """The columns of the table: name, and every cell as text; empty for a missing value."""
+        """Name and cells of each column of the table, as text; a missing value is empty."""
         write = {name: self.space.feature(name).text for name in self.space.names}
         columns = [(str(name), self.table.iloc[:, j].tolist()) for j, name in enumerate(self.table.columns)]
         return [(name, ["" if is_missing(v) else write.get(name, str)(v) for v in cells]) for name, cells in columns]
 
     def name(self, position: int | None) -> str:
-        """What a row is called; "" for one that was typed in."""
+        """The name of a row; "" if it was typed in."""
         return "" if position is None else self.names[position] if self.names is not None else str(position)
 
     @cached_property
     def _places(self) -> dict[str, int]:
-        """Which column of the table a name in lower case stands for: its own, or what the column is called on pages."""
+        """The position of each column of the table, by its name or its display name, in lower case."""
         called = {name: i for i, (name, _) in enumerate(self.texts)}
         titled = {title: called[name] for name, title in titles(self.space).items() if name in called}
         return {name.lower(): i for name, i in (called | titled).items()}
 
     @cached_property
     def _lowered(self) -> list[list[str]]:
-        """Every cell in lower case as pages show it, by column."""
+        """The cells of each column in lower case, as shown on pages."""
         words = {"true": "yes", "false": "no", "": "missing"}
         return [[words.get(text.lower(), text.lower()) for text in cells] for _, cells in self.texts]
 
@@ -186,12 +186,12 @@ class Workspace:
 
     @cached_property
     def _condition(self) -> re.Pattern[str]:
-        """A condition on a column in a search text."""
+        """A pattern for conditions on columns in a search text."""
         names = "|".join(re.escape(name) for name in sorted(self._places, key=len, reverse=True))
         return re.compile(rf'(?<!\S)({names})\s*(<=|>=|[<>=:])\s*("[^"]*"|\S+)')
 
     def _holds(self, place: int, sign: str, value: str) -> Sequence[bool]:
-        """Which rows meet a condition on a column? Numbers are compared as numbers, other values as texts."""
+        """Which rows satisfy a condition on a column; numbers are compared as numbers, other values as text."""
         column, cells = self.table.iloc[:, place], self._lowered[place]
         if sign == ":":
             return [value in cell for cell in cells]
@@ -203,26 +203,26 @@ class Workspace:
         return [CONDITIONS[sign](cell, value) and (sign == "=" or cell != "missing") for cell in cells]
 
     def frame(self, row: Mapping[str, Any]) -> pd.DataFrame:
-        """A row by feature as a frame, with the columns and dtypes of the data."""
+        """A row, given by feature, as a data frame with the columns and dtypes of the data."""
         frame = pd.DataFrame([dict(row)], columns=pd.Index(self.space.names), dtype=object)
         space, points = self.space.reaching(frame)  # a typed value beyond the data is allowed
         return space.frame(points)
 
     @cached_property
     def keys(self) -> list[str | None]:
-        """The key of each row in the ledger; None for one that the model cannot be sent."""
+        """The key of each row in the ledger; None for a row that cannot be sent to the model."""
         return each_that_fits(self._keys_of, self.rows)
 
     @cached_property
     def positions(self) -> dict[str, int]:
-        """The position of each row by its key; the first of several equal ones."""
+        """The position of each row by its key; for equal rows, the first position."""
         return {key: i for i, key in reversed(list(enumerate(self.keys))) if key is not None}
 
     def position_of(self, row: Mapping[str, Any]) -> int | None:
-        """The position of a row; None if it is not one of the rows."""
+        """The position of a row; None if it is not in `rows`."""
         try:
             [key] = self._keys_of(self.frame(row))
-        except ValueError:  # of other columns
+        except ValueError:  # different columns
             return None
         return self.positions.get(key)
 
@@ -231,20 +231,20 @@ class Workspace:
         return canonical(space.decode(points))
 
     def known(self, rows: pd.DataFrame) -> list[Answer | None]:
-        """The model's answer to each of these rows; None if the ledger has none."""
+        """The model's cached answer to each of these rows; None if the ledger has none."""
         keys = canonical(rows)
         answers = self.ledger.known(self.explainer.model_id, keys)
         return [answers.get(key) for key in keys]
 
     def answers(self) -> dict[str, Label]:
-        """The model's labels so far, by row key."""
+        """The labels of all answers in the ledger, by row key."""
         with self._lock:
             for answer in self.ledger.answers(self.explainer.model_id, after=self._last_read[0]):
                 self._answers[answer.row], self._last_read[0] = answer.label, answer.sequence
             return self._answers
 
     def decision(self, position: int, answers: Mapping[str, Label]) -> dict[str, Any]:
-        """What is known about a row's decision, and its source: the model, or the outcome on file."""
+        """The known decision on a row and its source: the model, or the outcome in the file."""
         key = self.keys[position]
         if key is not None and key in answers:
             return {"label": self.label_text(answers[key]), "source": "model"}
@@ -253,7 +253,7 @@ class Workspace:
         return {"label": None, "source": None}
 
     def find(self, text: str, decision: str, page: int) -> dict[str, Any]:
-        """A page of the rows that match."""
+        """One page of the matching rows."""
         found = self.matching(text, decision)
         answers, shown = self.answers(), found[page * PAGE_SIZE : (page + 1) * PAGE_SIZE]
         cells, called = [cells for _, cells in self.texts], self.name
@@ -265,9 +265,9 @@ class Workspace:
         return {"columns": columns, "lines": lines, "total": len(found), "page": page, "size": PAGE_SIZE}
 
     def matching(self, text: str, decision: str) -> list[int]:
-        """The positions of rows that contain every word of a text and have this decision; "" for any.
+        """The positions of rows that contain every word of a text and have this decision ("" for any).
 
-        `column:word` looks in one column only, `column > 3000` compares; a column may be named as pages show it.
+        `column:word` searches one column only, `column > 3000` compares; display names of columns are allowed.
         """
         found, lowered = list(range(len(self.rows))), text.lower()
         for name, sign, value in self._condition.findall(lowered):
@@ -281,7 +281,7 @@ class Workspace:
         return [i for i in found if self.decision(i, answers)["label"] == decision]
 
     def row_json(self, position: int) -> dict[str, Any]:
-        """One of the rows.
+        """One of the rows as JSON.
 
         Raises:
             LookupError: there is no such position.

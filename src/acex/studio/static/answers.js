@@ -3,7 +3,7 @@
 import { announce, badge, bookmarks, h, put, s, costTexts, titled, word } from "./dom.js";
 
 function way(change) {
-  // From where to where within the feature's range: a ring and a diamond on a line.
+  // The positions before and after within the feature's range: a ring and a diamond on a line.
   if (!change.places) return h("span", { class: "way" });
   const [a, b] = change.places.map(p => 5 + p * 110);
   return s("svg", { class: "way", viewBox: "0 0 120 12", "aria-hidden": "true" },
@@ -17,7 +17,7 @@ function needed(changes) {
   return asked ? `${asked} of ${changes.length}, the model was asked` : "not checked";
 }
 
-// The name of a counterfactual: what it changes, so that it keeps its name wherever it is shown.
+// A name for a counterfactual, made from its changes so that it is the same wherever it is shown.
 function nameOf(answer) {
   const names = answer.changes.map(change => titled(change.feature));
   if (names.length > 3) names.splice(2, names.length, `${names.length - 2} more`);
@@ -30,8 +30,8 @@ export function noteOf(workspace, options) {
   return own.length ? `without ${own.map(titled).join(", ")}` : "";
 }
 
-// Cards of answers, equal ones once. An entry has `id` (of its search, or "" if it was tried), `options`, `answer`,
-// `breaks` (rules of the page that it does not respect) and `current`.
+// Cards of answers, without duplicates. An entry has `id` (of its search, or "" for a what-if row), `options`, `answer`,
+// `breaks` (rules of the page that it violates) and `current`.
 export function answerCards(workspace, entries, actions) {
   const seen = new Set();
   const different = entries.filter(({ answer }) => { const key = JSON.stringify(answer.row); return !seen.has(key) && seen.add(key); });

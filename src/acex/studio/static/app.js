@@ -1,4 +1,4 @@
-// Which page an address shows, and the header above all of them.
+// Routing from addresses to pages, and the common header.
 
 import { debounced, get, h, lastPlace, money, nameFeatures, nameLabels, number, pathNow, problem, put } from "./dom.js";
 import { rowsPage } from "./rows.js";
@@ -20,7 +20,7 @@ const PAGES = [
 let leave = () => {};
 let workspace = null;
 let turn = 0;
-let drawn = null; // the address of the page that is shown
+let drawn = null; // the address of the current page
 
 export function showBudget(remaining) {
   if (remaining !== undefined) workspace.remaining = remaining;
@@ -63,13 +63,13 @@ async function show() {
   }
 }
 
-// What others spend changes what remains.
+// Queries of other users reduce the remaining budget.
 async function refresh() {
   try { showBudget((await get("/api/workspace")).remaining); } catch { /* the next refresh will show it */ }
 }
 
 document.getElementById("skip").addEventListener("click", event => { event.preventDefault(); main.focus(); });
-history.scrollRestoration = "manual"; // pages are drawn later than the browser would scroll
+history.scrollRestoration = "manual"; // the browser would scroll before a page is drawn
 window.addEventListener("scroll", debounced(100, () => { if (pathNow() === drawn) history.replaceState({ ...history.state, scroll: window.scrollY }, ""); }));
 window.addEventListener("hashchange", show);
 show();

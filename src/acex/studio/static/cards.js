@@ -1,13 +1,13 @@
-// What may change: one card per feature, folded until it is needed.
+// What may change: one card per feature, collapsed at first.
 
 import { h, newId, put, s, titled, word } from "./dom.js";
 
-const STEPS = 200; // places on a slider, at most
+const STEPS = 200; // maximum number of steps of a slider
 const HARD = [[0.5, "easy"], [1, "normal"], [3, "hard"]];
 
-export const MANY = 8; // from here on there is a search
+export const MANY = 8; // with this many entries or more, a search field is shown
 
-// A search above a long list: `show` is called with the words that texts have to contain.
+// A search field above a long list: `show` is called with the words that texts must contain.
 export const finder = (words, show) => h("input", { type: "search", class: "search", placeholder: words, "aria-label": words, autocomplete: "off", oninput: event => show(event.target.value.toLowerCase().split(/\s+/)) });
 
 export function featureCards(workspace, values, options, changed) {
@@ -24,7 +24,7 @@ export function featureCards(workspace, values, options, changed) {
   };
   const button = (words, locked) => h("button", { type: "button", class: "link", onclick: () => lock(locked) }, words);
   const list = h("ul", { class: "cards", onkeydown: turn, onfocusin: event => stopAt(event.target) }, cards.map(([, { item }]) => item));
-  // One card is a stop of the Tab key; arrows lead to the others.
+  // Only one card is a tab stop; the arrow keys move between cards.
   function stopAt(target) { for (const button of list.querySelectorAll(".card-buttons button")) button.tabIndex = target.closest(".card") === button.closest(".card") ? 0 : -1; }
   function turn(event) {
     const by = { ArrowDown: 1, ArrowUp: -1 }[event.key], here = event.target.closest(".card-buttons button");
@@ -63,7 +63,7 @@ function card(feature, now, options, changed) {
       if (!inside.hidden && !inside.childElementCount) put(inside, controls());
     },
   });
-  // What it is called has to contain what it shows.
+  // The accessible name must contain the visible text.
   function showOpen() {
     open.textContent = inside.hidden ? "Adjust" : "Close";
     open.setAttribute("aria-expanded", String(!inside.hidden));
@@ -142,12 +142,12 @@ function icon(locked) {
     s("path", { d: locked ? "M5 7V4.5a3 3 0 0 1 6 0V7" : "M5 7V4.5a3 3 0 0 1 5.8-1.1", fill: "none", stroke: "currentColor", "stroke-width": 1.6 }));
 }
 
-// The slider of a feature: how many places it has, and which value is where. No two places stand for the same value:
-// an arrow key always moves it.
+// The slider of a feature: its number of places, and the value at each. No two places have the same value, so an arrow
+// key always changes it.
 function scaleOf({ kind, low, high, grid, places }) {
   if (kind === "moment") {
     const last = places.length - 1;
-    const behind = value => places.findIndex(text => text >= value); // dates that are written year first
+    const behind = value => places.findIndex(text => text >= value); // dates in year-first format
     const placeOf = value => places.includes(value) ? places.indexOf(value) : isDay(low) && behind(value) >= 0 ? behind(value) : last;
     return { steps: last, valueAt: place => places[place], placeOf, isLess: (a, b) => placeOf(a) < placeOf(b), read: text => text };
   }
@@ -163,7 +163,7 @@ function scaleOf({ kind, low, high, grid, places }) {
 const isDay = text => /^\d{4}-\d\d-\d\d$/.test(text);
 const inputOf = feature => feature.kind === "number" ? { type: "number", step: feature.grid === 1 ? 1 : "any" } : { type: isDay(feature.low) ? "date" : "text" };
 
-// A range: two sliders on one track, with the known rows drawn on it, and the same as fields.
+// A range: two sliders on one track with a histogram of the known rows, and the same values as fields.
 function range(feature, now, options, changed) {
   const { name, low, high } = feature;
   const { steps, valueAt, placeOf, isLess, read } = scaleOf(feature);
@@ -241,7 +241,7 @@ function choices(feature, now, options, changed) {
     h("div", { class: "choices" }, lines));
 }
 
-// A field for a value of a feature, for rows that are typed in.
+// An input field for a value of a feature in a row that is typed in.
 export function valueField(feature, value, changed) {
   const id = newId();
   const control = feature.kind === "category"

@@ -1,4 +1,4 @@
-// Small helpers. Text from data only ever becomes text: nothing here turns a string into markup.
+// Small helpers. Data is only inserted as text: nothing here parses a string as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -22,7 +22,7 @@ export const h = (tag, props, ...children) => fill(document.createElement(tag), 
 export const s = (tag, props, ...children) => fill(document.createElementNS(SVG, tag), props, children);
 export const put = (element, ...children) => { element.replaceChildren(); return fill(element, {}, children); };
 
-// Draw something again only when it has changed, and keep the focus where it was.
+// Redraw an element only if it has changed, and keep the focus.
 const mark = e => [e.tagName, e.getAttribute("href"), e.getAttribute("aria-label"), e.textContent].join("|");
 export function redraw(element, content, draw) {
   const now = JSON.stringify(content);
@@ -51,7 +51,7 @@ export const post = (path, body = {}) => fetch(path, {
   method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body),
 }).catch(lost).then(answer);
 
-// Read out once by screen readers, without moving the focus.
+// Announce a text to screen readers once, without moving the focus.
 export function announce(words) {
   const live = document.getElementById("live");
   live.textContent = "";
@@ -72,14 +72,14 @@ export const short = n => n === null || n === undefined ? "" : Math.abs(n) >= 10
 export const problem = words => h("p", { class: "problem", role: "alert" }, words);
 export const remarkLines = remarks => remarks.map(remark => h("p", { class: remark.is_warning ? "warning" : "soft" }, remark.text));
 
-// What columns and values are called on pages.
+// Display names of columns and values.
 const titles = new Map();
 export const nameFeatures = features => features.forEach(f => titles.set(f.name, f.title));
 export const titled = name => titles.get(name) ?? name;
 const WORDS = { True: "yes", False: "no", true: "yes", false: "no", "": "missing" };
 export const word = value => WORDS[String(value)] ?? String(value);
 
-// Decisions differ in colour and in shape; what the studio looks for comes first.
+// Decisions differ in colour and in shape; the target comes first.
 let labels = [];
 export const nameLabels = (all, target) => {
   const goal = [target?.label ?? target ?? []].flat().map(String);
@@ -89,7 +89,7 @@ export const badge = (label, source) => label === null
   ? h("span", { class: "badge none" }, "not asked yet")
   : h("span", { class: `badge ${source === "file" ? "file" : ""} d${labels.includes(String(label)) ? labels.indexOf(String(label)) % 5 : "x"}` }, String(label), source === "file" ? h("small", {}, " on file") : null);
 
-// Costs of changes: three digits, and more where different ones would read the same.
+// Costs of changes: three digits, or more if different costs would look the same.
 export const UNIT = "sd";
 export function costTexts(costs) {
   let texts = [];
@@ -109,7 +109,7 @@ export const address = (path, state) => {
   return query ? `${path}?${query}` : path;
 };
 export function remember(path, state) {
-  if (pathNow() !== path) return; // the page was left meanwhile
+  if (pathNow() !== path) return; // the user has left the page in the meantime
   const now = address(path, state);
   history.replaceState(history.state, "", now);
   sessionStorage.setItem(PLACES, JSON.stringify({ ...places(), [path]: now }));
@@ -117,7 +117,7 @@ export function remember(path, state) {
 export const lastPlace = path => places()[path] ?? path;
 export const parsed = (text, otherwise) => { try { return JSON.parse(text) ?? otherwise; } catch { return otherwise; } };
 
-// Options as an address holds them: those that differ from the studio's own.
+// Options for an address: only those that differ from the studio's defaults.
 export function optionsText(workspace, options) {
   const changed = Object.entries(options).filter(([name, value]) => JSON.stringify(value ?? null) !== JSON.stringify(workspace.options[name] ?? null));
   return changed.length ? JSON.stringify(Object.fromEntries(changed)) : "";
@@ -129,7 +129,7 @@ export function readOptions(workspace, text) {
   return { ...structuredClone(workspace.options), ...Object.fromEntries(Object.entries(given).filter(([name, value]) => known.has(name) && like(name, value))) };
 }
 
-// A field for a whole number. `read` gives the number, null for an empty optional one, and undefined if it is not valid.
+// A field for an integer. `read` returns the number, null if it is optional and empty, or undefined if it is invalid.
 export function countField(words, { value = "", min = 1, max, optional = false, placeholder, changed }) {
   const id = newId(), hint = newId();
   const expected = `Enter a whole number ${max ? `from ${number(min)} to ${number(max)}` : `of at least ${number(min)}`}${optional ? ", or nothing" : ""}.`;
@@ -147,9 +147,9 @@ export function countField(words, { value = "", min = 1, max, optional = false, 
   return { node: h("div", { class: "field" }, h("label", { for: id }, words), control, message), read };
 }
 
-// Copies text, and shows that it did.
+// Copy text to the clipboard; returns whether it worked.
 async function copied(text) {
-  try { await navigator.clipboard.writeText(text); return true; } catch { /* without HTTPS there is only the older way */ }
+  try { await navigator.clipboard.writeText(text); return true; } catch { /* without HTTPS only the older API works */ }
   const area = h("textarea", { class: "unseen", value: text });
   document.body.append(area);
   area.select();
@@ -169,7 +169,7 @@ export function copyButton(text, label) {
   return button;
 }
 
-// What a person has marked, in this browser only.
+// Bookmarks, stored in this browser only.
 const KEY = "acex-studio-bookmarks";
 export const bookmarks = {
   all() { try { return JSON.parse(localStorage.getItem(KEY)) || []; } catch { return []; } },

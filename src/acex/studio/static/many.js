@@ -1,4 +1,4 @@
-// Many rows: their explanations in a table, which other processes may extend at the same time.
+// A table of the explanations of many rows, to which other processes may add at the same time.
 
 import { targetChoice } from "./target.js";
 import { pages } from "./rows.js";
@@ -22,7 +22,7 @@ export async function manyPage(workspace, params) {
     remember(PATH, state);
     try {
       const now = await get(`/api/many?${asked}`);
-      if (gone || String(asked) !== String(query())) return; // the next response is about what is wanted now
+      if (gone || String(asked) !== String(query())) return; // outdated: the query has changed
       table = now;
       show();
     } catch (error) { put(progress, problem(error.message)); }
@@ -32,7 +32,7 @@ export async function manyPage(workspace, params) {
     clearTimeout(timer);
     if (!gone) timer = setTimeout(load, table.pending ? 100 : table.batch.live ? 1000 : 5000);
   }
-  // Another filter, sorting or group: from the first page on.
+  // After a change of filter, order or group, show the first page.
   function set(changes) { Object.assign(state, { page: "" }, changes); return load(); }
 
   function show() {
@@ -53,7 +53,7 @@ export async function manyPage(workspace, params) {
   }
 
   function facts(sum) {
-    // While explanations are being read, each total says that it is not the last word.
+    // While explanations are still being read, totals are marked as preliminary.
     const soFar = table.pending ? h("small", {}, ` so far; reading ${number(table.pending)} more …`) : null;
     return h("dl", { class: "figures" },
       h("div", {}, h("dt", {}, "Rows explained"), h("dd", {}, number(sum.rows), soFar)),

@@ -1,4 +1,4 @@
-// Controls for the options that have none of their own, made from how they are declared: a number, a text or a choice.
+// Controls generated from the declarations of options that have no special control: a number, a text or a choice.
 
 import { h, newId } from "./dom.js";
 
@@ -14,7 +14,7 @@ function optionField({ name, title, help, kind, choices, default: usual }, optio
   const id = newId(), hint = newId();
   const set = event => {
     const text = event.target.value;
-    options[name] = text === "" || text === String(usual) ? null : kind === "text" ? text : Number(text); // null: the default
+    options[name] = text === "" || text === String(usual) ? null : kind === "text" ? text : Number(text); // null means the default
     changed();
   };
   const control = choices

@@ -1,4 +1,4 @@
-// One row: its decision, what is known about it, what may change, and the price of a search. Nothing is asked here.
+// One row: its decision, known answers, what may change, and the price of a search. No query is sent before a click.
 
 import { address, badge, count, countField, debounced, get, h, lastPlace, money, optionsText, parsed, post, problem, put, readOptions, redraw, remarkLines, remember, word } from "./dom.js";
 import { answerCards } from "./answers.js";
@@ -81,7 +81,7 @@ export async function rowPage(workspace, params, position) {
     } catch (error) { put(trouble, problem(error.message)); ask.disabled = false; }
   }
 
-  // What a person still has to choose; "" if nothing.
+  // What the user still has to choose; "" if nothing.
   function incomplete() {
     if (budget.read() === undefined) return "How many queries may be asked?";
     if (workspace.features.every(f => f.frozen || f.constant || options.freeze.includes(f.name))) return "Unlock at least one feature: nothing may change now.";
@@ -90,7 +90,7 @@ export async function rowPage(workspace, params, position) {
     return target.problem();
   }
 
-  // Whatever was shown for other choices disappears at once; the address and the price follow.
+  // Remove what was shown for other choices at once, then update the address and the price.
   function edited() {
     options.budget = budget.read() ?? options.budget;
     remember(path, { v: position === null ? JSON.stringify(request.values) : "", o: optionsText(workspace, options) });
@@ -99,7 +99,7 @@ export async function rowPage(workspace, params, position) {
     quote();
   }
 
-  let asked = 0, opens = ""; // the search that only has to be opened
+  let asked = 0, opens = ""; // the existing search that can be opened without a query
   const quote = debounced(150, async () => {
     const mine = ++asked;
     if (incomplete()) return;

@@ -1,4 +1,4 @@
-// The known rows, to search and to pick from.
+// The table of known rows, to search and pick from.
 
 import { address, announce, badge, count, debounced, get, h, newId, number, problem, put, remember, costTexts, titled, word } from "./dom.js";
 
@@ -32,13 +32,13 @@ export async function rowsPage(workspace, params) {
     const asked = new URLSearchParams({ q: state.q, decision: state.decision, page: String(state.page) });
     try {
       const found = await get(`/api/rows?${asked}`);
-      if (mine !== turn) return; // the search has changed meanwhile
+      if (mine !== turn) return; // outdated: the search has changed
       put(total, `${count(found.total, "row")}${state.q || state.decision ? (found.total === 1 ? " matches" : " match") : ""}`);
       put(list, table(found), pages(found, by => { state.page += by; return load(); }));
     } catch (error) { put(list, problem(error.message)); }
   }
 
-  // What earlier searches have found out.
+  // Results of earlier searches.
   function known(line, cost) {
     if (line.known === null) return h("span", { class: "soft" }, "–");
     const { outcome, times } = line.known;
@@ -76,7 +76,7 @@ export async function rowsPage(workspace, params) {
   return { title: "Rows", view };
 }
 
-// Buttons to leaf through the pages of a table; `go(by)` loads another one.
+// Buttons for the previous and next page of a table; `go(by)` loads another page.
 export function pages(found, go) {
   const last = Math.max(Math.ceil(found.total / found.size) - 1, 0);
   if (!last) return null;

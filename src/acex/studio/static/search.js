@@ -1,4 +1,4 @@
-// One search: watch it, compare the changes found, try other rows, take the results away.
+// One search: follow it, compare the changes found, try other rows, download the results.
 
 import { address, announce, copyButton, count, get, h, lastPlace, money, newId, number, optionsText, parsed, post, problem, put, redraw, remarkLines, remember, short, titled, UNIT, word } from "./dom.js";
 import { answerCards, noteOf } from "./answers.js";
@@ -25,13 +25,13 @@ const REASONS = {
   exhausted: "Every row that these rules allow was asked.",
   unfinished: "None of the rows asked so far was decided as wanted.",
 };
-// What relaxes a rule, by the option that it comes from.
+// How to relax a rule, by the option that it comes from.
 const RELAX = {
   freeze: title => `Unlock ${title}`, ranges: title => `Remove the limits of ${title}`, values: title => `Allow every ${title}`,
   directions: title => `Let ${title} go both ways`, weights: title => `Make ${title} as easy to change as others`,
 };
 
-// What was left out to count the rows that may be asked, by option.
+// What was relaxed to count the rows that may be sent, by option.
 const WITHOUT = {
   plausibility: "rows may look unlike the known ones", max_changes: "any number of features may change", freeze: "all features are unlocked",
   ranges: "the limits are removed", values: "every value is allowed", directions: "every feature may go both ways", rules: "the rules are removed",
@@ -79,7 +79,7 @@ export async function searchPage(workspace, params, id) {
     if (search.state !== was && !LIVE.includes(search.state)) { announce(`${STATES[search.state]}. ${search.explanation?.sentence || ""}`); compare(); workspace.refresh(); tryForm.look(); }
   }
 
-  // So many queries, and what they cost.
+  // A number of queries and their price.
   const priced = n => `${count(n, "query", "queries")}${workspace.price === null ? "" : `, ${money(n * workspace.price)}`}`;
 
   function show() {
@@ -95,7 +95,7 @@ export async function searchPage(workspace, params, id) {
     const free = Math.max(steps.length - search.paid, 0);
     put(numbers, h("b", {}, `${number(search.paid)} of ${number(Math.max(search.budget, search.paid))}`), " queries paid for", workspace.price === null ? "" : ` (${money(search.paid * workspace.price)})`,
       free ? `, ${number(free)} known and free` : "", ".");
-    // Only what can be done now has a button.
+    // Show buttons only for actions that are possible now.
     const left = workspace.remaining ?? Infinity;
     const toGo = Math.min(Math.max(search.budget - search.paid, 0), left);
     const isOver = search.state === "ended" && (found?.stopped_by === "exhausted" || (search.extended && search.paid < search.budget));
@@ -116,11 +116,11 @@ export async function searchPage(workspace, params, id) {
     showAnswers();
   }
 
-  // Why nothing was found, and what a person can do about it.
+  // Why nothing was found, and what the user can do about it.
   function inTheWay(outcome) {
     if (outcome === "already_target") return null;
     const unlike = steps.filter(step => step.hit && !step.counts).length;
-    // First the rules that known counterfactuals break.
+    // First the rules that known counterfactuals violate.
     const promising = rule => others.some(other => other.breaks.includes(rule.text));
     const rules = search.rules.filter(rule => rule.option && rule.option !== "weights").sort((a, b) => Number(promising(b)) - Number(promising(a)));
     const relax = some => h("ul", { class: "relax" }, some.map(rule => h("li", {}, h("span", {}, rule.text, promising(rule) ? h("small", {}, " A known change needs this.") : null),
@@ -135,7 +135,7 @@ export async function searchPage(workspace, params, id) {
       h("p", {}, rules.length ? "Or " : "You can ", h("a", { href: editAddress(search.options) }, "edit this search"), ": choose another decision, or how many queries may be asked."));
   }
 
-  // The options without a rule.
+  // The options with a rule removed.
   function relaxed({ option, column }) {
     const options = structuredClone(search.options);
     if (option === "freeze") options.freeze = options.freeze.filter(name => name !== column);
@@ -161,7 +161,7 @@ export async function searchPage(workspace, params, id) {
       : h("li", { class: "answer waiting" }, h("p", { class: "soft" }, busy ? "The first change that works will be shown here." : "No change that works is known yet."))));
   }
 
-  // The same options, but this feature stays: another search, for which known answers are free.
+  // The same options with this feature frozen: another search, in which known answers are free.
   const rowRequest = () => search.position !== null ? { position: search.position } : { values: search.row };
   async function without(name, entry) {
     const options = { ...entry.options, freeze: [...entry.options.freeze, name] };
@@ -175,7 +175,7 @@ export async function searchPage(workspace, params, id) {
     } catch { /* shown without them */ }
   }
 
-  // -- following it: the browser reconnects when the studio is back
+  // -- following the search: the browser reconnects when the studio is available again
   const banner = document.getElementById("banner");
   function follow() {
     if (stream || gone || !LIVE.includes(search.state)) return;
@@ -213,7 +213,7 @@ export async function searchPage(workspace, params, id) {
     h("p", { class: "soft" }, "Each was confirmed by the model itself. It says how the model would decide, not what would happen in the world. ",
       `Cost: distance + ${search.options.beta ?? workspace.declared.find(d => d.name === "beta")?.default ?? 5} × the sum of all changes, in standard deviations of the known rows (${UNIT}).`), answers);
   const name = search.position === null ? "A row of your own" : `Row ${search.name}`;
-  // What comes below appears once the search has ended, so that nothing moves while it runs.
+  // The parts below appear when the search has ended, so that nothing moves while it runs.
   const below = h("div", { hidden: true }, tryForm.node, exportsSection(id, name));
   function reveal() { below.hidden = false; }
   put(after, section, below);
@@ -238,7 +238,7 @@ export async function searchPage(workspace, params, id) {
   return { title: name, view, leave: () => { gone = true; resized.disconnect(); clearTimeout(retry); close(); } };
 }
 
-// What a person can take away.
+// Downloads.
 const NOTICE = "acex-studio-notice";
 const NOTICE_FIELDS = [
   ["recipient", "To whom, as in: Ms Miller (optional)"], ["organisation", "Who decided"], ["date", "Date of the decision"], ["reference", "Reference"], ["subject", "About what, such as: your request for a loan"],
@@ -246,7 +246,7 @@ const NOTICE_FIELDS = [
   ["correct", "How to have wrong data corrected"], ["human", "How to ask for a review by a person"], ["keep_until", "Until when the data are kept"], ["contact", "Whom to contact"],
 ];
 
-// A letter to the person concerned. What only people know is kept in this browser for the next one.
+// A letter to the person concerned. The fields typed in are kept in this browser for the next letter.
 function noticeForm(id, name) {
   const known = { date: new Date().toLocaleDateString("en-GB", { day: "numeric", month: "long", year: "numeric" }), ...parsed(localStorage.getItem(NOTICE), {}), reference: name };
   const inputs = NOTICE_FIELDS.map(([key, words]) => { const field = newId(); return [key, h("input", { id: field, type: "text", required: key !== "recipient", value: known[key] ?? "", autocomplete: "off" }), h("label", { for: field }, words)]; });

@@ -1,11 +1,11 @@
-// What is wanted: another decision, or a number, of the model's answer or of a decision's probability.
+// The target: another decision, or a range for the model's number or a decision's probability.
 
 import { h, put } from "./dom.js";
 
 const KINDS = [["at_least", "at least"], ["at_most", "at most"], ["between", "between"], ["more", "more than now, by"], ["less", "less than now, by"]];
 
 function parts(target) {
-  // A target as the controls hold it.
+  // A target in the format of the controls.
   if (Array.isArray(target)) return { labels: target.map(String), kind: "", numbers: ["", ""] };
   const labels = target.label === undefined ? [] : [String(target.label)];
   if ("between" in target) return { labels, kind: "between", numbers: target.between };
@@ -14,7 +14,7 @@ function parts(target) {
   return { labels, kind, numbers: [target[kind], ""] };
 }
 
-// The controls, kept in `options.target`. `show(decision)` draws them again: the present decision is not offered.
+// The controls, which set `options.target`. `show(decision)` redraws them without the current decision.
 export function targetChoice(workspace, options, changed) {
   const ofNumbers = workspace.answers === "numbers";
   const state = parts(options.target);
@@ -24,7 +24,7 @@ export function targetChoice(workspace, options, changed) {
   const isRelative = () => state.kind === "more" || state.kind === "less";
   const wantsNumber = () => ofNumbers || (workspace.scores && state.labels.length === 1 && state.kind !== "");
   const given = () => (state.kind === "between" ? state.numbers : state.numbers.slice(0, 1)).map(n => (n === "" || n === null ? NaN : Number(n)));
-  // What is wrong with the number that is wanted; "" if nothing is.
+  // What is wrong with the target number; "" if it is valid.
   function problem() {
     if (!wantsNumber()) return "";
     const [a, b] = given();

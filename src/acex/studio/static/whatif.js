@@ -1,9 +1,9 @@
-// A what-if row: the price is shown before it is paid. What was tried is kept in the address.
+// A what-if row: the price is shown before a query is sent. Rows that were tried are kept in the address.
 
 import { announce, badge, debounced, h, money, post, problem, put, word } from "./dom.js";
 import { finder, MANY, valueField } from "./cards.js";
 
-// `start`: what was tried before, each as the values that differ from the row; `tried(all)` is called when there is more.
+// `start`: rows tried before, as the values that differ from the row; `tried(all)` is called after each new one.
 export function whatIf(workspace, row, wanted, { start, options, tried }) {
   const fields = workspace.features.map(f => [f.name, valueField(f, row[f.name], () => { put(price, h("span", { class: "soft" }, "…")); button.disabled = true; look(); })]);
   const price = h("div", { class: "cost", "aria-live": "polite" });
@@ -31,13 +31,13 @@ export function whatIf(workspace, row, wanted, { start, options, tried }) {
     } catch (error) { if (turn === mine) { put(price, problem(error.message)); button.disabled = true; } }
   });
 
-  // What was changed stays in view.
+  // Keep the changed features in view.
   function find(words) {
     const now = values();
     workspace.features.forEach((f, i) => { fields[i][1].node.hidden = !isChanged(now, f.name) && !words.every(w => f.title.toLowerCase().includes(w)); });
   }
 
-  // Add what was tried to the list, with an answer that is known.
+  // Add a row with a known answer to the list.
   function add(changes, answer) {
     all.push(changes);
     asked.prepend(h("li", {}, answerOf(answer), h("span", {}, ` with ${inWords(changes)}`), h("small", { class: "soft" }, answer.paid ? " paid" : " known, free")));
@@ -69,7 +69,7 @@ export function whatIf(workspace, row, wanted, { start, options, tried }) {
     }
   })();
   return {
-    node, look, // more may be known by now
+    node, look, // other answers may be known by now
     load(to) { for (const [name, field] of fields) field.set(to[name]); look(); node.scrollIntoView({ block: "start" }); node.querySelector("input,select").focus({ preventScroll: true }); },
   };
 }
