@@ -186,22 +186,22 @@ def adapted(model: Any) -> Any:
     if inspect.ismethod(model) and model.__name__ == "predict":
         model = model.__self__
     if inspect.ismethod(model) and model.__name__ == "predict_proba":
-        return _adapt_method(model)
+        return _of_method(model)
     kinds = {f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in type(model).__mro__}
     if "xgboost.Booster" in kinds:
-        return _adapt_xgboost(model)
+        return _of_xgboost(model)
     if "lightgbm.Booster" in kinds:
-        return _adapt_lightgbm(model)
+        return _of_lightgbm(model)
     if "catboost.CatBoost" in kinds:
-        return _adapt_catboost(model)
+        return _of_catboost(model)
     if "keras.Model" in kinds:  # before torch, which may be its backend
-        return _adapt_keras(model)
+        return _of_keras(model)
     if "torch.Module" in kinds and not callable(getattr(model, "predict", None)):
-        return _adapt_network(partial(_predict_torch, model), _last_of_torch(model) == "Sigmoid")
+        return _of_network(partial(_predict_torch, model), _last_of_torch(model) == "Sigmoid")
     return model
 
 
-def _adapt_method(method: Any) -> ProbabilityModel:
+def _of_method(method: Any) -> ProbabilityModel:
     owner = method.__self__
     classes = known_labels(owner)
     if classes is None:
@@ -223,7 +223,7 @@ def _no_labels(package: str, objective: Any) -> str:
 # -- boosters --------------------------------------------------------------------------------------------
 
 
-def _adapt_xgboost(booster: Any) -> ProbabilityModel | NumberModel:
+def _of_xgboost(booster: Any) -> ProbabilityModel | NumberModel:
     learner = json.loads(booster.save_config())["learner"]
     objective = learner["objective"]["name"]
     # XGBoost's estimators stop at their best round; a booster alone does not.
@@ -247,7 +247,7 @@ def _predict_xgboost(booster: Any, rounds: tuple[int, int], rows: Rows, output_m
     return softmax(answer, axis=1) if answer.ndim == 2 else np.column_stack([expit(-answer), expit(answer)])
 
 
-def _adapt_lightgbm(booster: Any) -> ProbabilityModel | NumberModel:
+def _of_lightgbm(booster: Any) -> ProbabilityModel | NumberModel:
     dump = booster.dump_model(num_iteration=1)
     objective = dump.get("objective", "a custom objective").partition(" ")[0]
     if objective not in ("binary", "multiclass", "multiclassova"):
@@ -267,7 +267,7 @@ def _predict_lightgbm_classes(booster: Any, rows: Rows) -> FloatArray:
     return np.column_stack([1 - answer, answer]) if answer.ndim == 1 else answer
 
 
-def _adapt_catboost(model: Any) -> Any:
+def _of_catboost(model: Any) -> Any:
     classes = np.asarray(model.classes_).tolist()
     if not classes:
         if not model.is_fitted():
@@ -284,7 +284,7 @@ def _adapt_catboost(model: Any) -> Any:
 # -- networks --------------------------------------------------------------------------------------------
 
 
-def _adapt_network(outputs: Callable[[Rows], Any], ends_in_sigmoid: bool) -> ProbabilityModel:
+def _of_network(outputs: Callable[[Rows], Any], ends_in_sigmoid: bool) -> ProbabilityModel:
     """A network with one output per label (the labels are 0, 1, ...), or with one output after a sigmoid."""
     predict = partial(_network_probabilities, outputs, ends_in_sigmoid)
     return ProbabilityModel(predict, None, predict_numbers=partial(_network_outputs, outputs))
@@ -345,7 +345,7 @@ def _predict_torch(module: Any, rows: Rows) -> Any:
         module.train(was_training)
 
 
-def _adapt_keras(model: Any) -> ProbabilityModel:
+def _of_keras(model: Any) -> ProbabilityModel:
     if len(model.inputs or [None]) > 1:
         raise TypeError(
             f"This Keras model has {len(model.inputs)} inputs: pass a function that selects the columns of each, such "
@@ -354,7 +354,7 @@ def _adapt_keras(model: Any) -> ProbabilityModel:
     last = model.layers[-1]
     activation = getattr(last, "activation", None)
     name = getattr(activation, "__name__", type(last).__name__)
-    return _adapt_network(partial(_predict_keras, model), name.lower() == "sigmoid")
+    return _of_network(partial(_predict_keras, model), name.lower() == "sigmoid")
 
 
 def _predict_keras(model: Any, rows: Rows) -> Any:
