@@ -26,7 +26,7 @@ from benchmarks.table import FORMATS
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Parse the command line and do what it says."""
+    """Parse the command line and run the command."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -62,7 +62,7 @@ def names(text: str) -> list[str]:
 
 
 def suites(text: str) -> list[Suite]:
-    """The suites of these names."""
+    """The suites with these names."""
     unknown = [name for name in names(text) if name not in SUITES]
     if unknown:
         raise argparse.ArgumentTypeError(f"unknown suite {unknown[0]!r}")
@@ -70,7 +70,7 @@ def suites(text: str) -> list[Suite]:
 
 
 def do_run(args: argparse.Namespace) -> None:
-    """Measure what is missing of these suites."""
+    """Run the jobs of these suites that have no results yet."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     for suite in args.suite:
         check(suite, args)
@@ -101,7 +101,7 @@ def do_table(args: argparse.Namespace) -> None:
 
 
 def do_plot(args: argparse.Namespace) -> None:
-    """Draw the pictures of these suites; those of other results stay beside them."""
+    """Draw the pictures of these suites; other pictures are kept."""
     folder = PICTURES if args.results == RESULTS else args.results
     for suite in args.suite:
         for name, figure in suite.pictures(chosen(suite, args)).items():
@@ -120,7 +120,7 @@ def chosen(suite: Suite, args: argparse.Namespace) -> pd.DataFrame:
 
 
 def check(suite: Suite, args: argparse.Namespace) -> None:
-    """Refuse names that the suite does not have."""
+    """Raise if the suite does not have these names."""
     for option, wanted, known in (("--data", args.data, suite.data), ("--methods", args.methods, suite.methods)):
         unknown = [name for name in wanted or () if name not in known]
         if unknown:

@@ -3,7 +3,7 @@
     git worktree add ../acex-0.1.0 8dabb5a
     ACEX_0_1_0=../acex-0.1.0 python -m benchmarks run --suite anytime-forest-1 --methods 0.1.0
 
-It asks its own copy of the model; whoever calls it judges the points by the current model, filter and cost.
+It queries its own copy of the model; the caller evaluates the points with the current model, filter and cost.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from acex.arrays import FloatArray
 
 FOLDER = "ACEX_0_1_0"  # environment variable that names the checkout
-MODELS = ("forest", "boosting", "logistic", "svc", "mlp")  # those that its benchmark has
+MODELS = ("forest", "boosting", "logistic", "svc", "mlp")  # models in the benchmark of 0.1.0
 SERVER = """
 import json, sys
 import numpy as np
@@ -41,7 +41,7 @@ for line in sys.stdin:
 
 
 def why_not(model: str) -> str | None:
-    """Why 0.1.0 cannot be measured with a model; None if it can."""
+    """Why 0.1.0 cannot be run with a model; None if it can."""
     if model not in MODELS:
         return f"the benchmark of 0.1.0 has no {model}"
     return None if FOLDER in os.environ else f"{FOLDER} has to name a checkout of 0.1.0"
@@ -57,7 +57,7 @@ def _server() -> subprocess.Popen[str]:
 
 
 def asked(data: str, model: str, seed: int, row: int, n: int) -> FloatArray:
-    """The points that 0.1.0 asks for a withheld row, the row itself first, (n, d)."""
+    """The points that 0.1.0 queries for a withheld row, the row itself first, (n, d)."""
     server = _server()
     assert server.stdin is not None
     assert server.stdout is not None

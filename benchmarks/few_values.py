@@ -1,10 +1,10 @@
-"""Which columns of numbers have few values: the rule of `acex.space.grid.few_values` on simulated columns.
+"""Evaluate the rule of `acex.space.grid.few_values`, which finds numeric columns with few values, on simulated columns.
 
     python -m benchmarks.few_values     # writes results/few_values.csv; prints shares by number of rows and by kind
 
-Kinds in FEW should be recognised, kinds in MANY should not. Columns without a value left out are not counted: there a
-list of values and a range mean the same. The constants of the rule were chosen on columns of an earlier generator with
-fewer kinds; none was changed after these columns had been looked at.
+Kinds in FEW should be recognised, kinds in MANY should not. Columns that leave no value out are not counted, since
+for them a list of values and a range mean the same. The constants of the rule were chosen on columns of an earlier
+generator with fewer kinds; none was changed after the results on these columns were known.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _heaped(rng: Rng, x: FloatArray, unit: float, share: float) -> FloatArray:
 
 
 def results(seeds: range) -> pd.DataFrame:
-    """One line for each column that leaves a value out."""
+    """One line per column that leaves a value out."""
     lines = []
     for seed in seeds:
         is_few, kind, x = column(seed)

@@ -19,10 +19,10 @@ from benchmarks.methods import METHODS
 from benchmarks.scenario import Scenario
 from benchmarks.score import best_known, ratios
 
-BANDED = ("feasible",)  # twelve bands would hide each other; the others have whiskers
-WORST = 12.0  # times the best known; the axis ends there
+BANDED = ("feasible",)  # methods drawn with a band; the others have whiskers, because twelve bands would overlap
+WORST = 12.0  # upper end of the axis, as a multiple of the best known
 COLUMNS = 4
-IN_THE_PLANE = {  # whose moons are drawn, with what the paper's figure says
+IN_THE_PLANE = {  # methods drawn on moons, with the numbers in the paper's figure
     "ace-published": "paper: 14 evaluations, distance 0.68",
     "penalty": "",
     "feasible": "",
@@ -30,7 +30,7 @@ IN_THE_PLANE = {  # whose moons are drawn, with what the paper's figure says
 }
 WITH_SURROGATE = ("ace-published", "penalty", "feasible")
 AS_IMAGES = ("feasible", "penalty", "gradient")
-SIDE = 200  # points a side at which boundaries are looked at
+SIDE = 200  # grid points per side for drawing boundaries
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +38,13 @@ class Curve:
     """Median and quartiles over rows of J over the best known, by number of queries."""
 
     queries: FloatArray  # (q,)
-    low: FloatArray  # (q,), infinite where less than a quarter of the rows have a hit, and so on
+    low: FloatArray  # (q,), infinite if less than a quarter of the rows have a hit; the others likewise
     middle: FloatArray
     high: FloatArray
 
 
 def curves_record(results: pd.DataFrame) -> dict[str, dict[str, Curve]]:
-    """By data set and method. Rows for which no method found anything are left out."""
+    """The curves by data set and method, without rows for which no method found anything."""
     known = best_known(results)
     possible = results[[np.isfinite(known[k]) for k in zip(results["data"], results["row"], strict=True)]]
     out: dict[str, dict[str, Curve]] = {}
@@ -58,7 +58,7 @@ def curves_record(results: pd.DataFrame) -> dict[str, dict[str, Curve]]:
 
 
 def draw_curves(curves: dict[str, dict[str, Curve]]) -> Figure:
-    """One panel a data set: cost over the best known against queries, both logarithmic."""
+    """One panel per data set: cost over the best known against queries, both logarithmic."""
     n = len(curves)
     columns = min(n, COLUMNS)
     rows = -(-n // columns)
@@ -90,7 +90,7 @@ def _draw_curve(axes: Axes, curve: Curve, style: dict[str, Any], banded: bool) -
         top = np.where(np.isfinite(curve.high), curve.high, 10 * WORST)
         axes.fill_between(curve.queries, curve.low, top, where=shown, color=style["color"], alpha=0.12, linewidth=0)
     axes.plot(curve.queries[shown], curve.middle[shown], **style)
-    if shown.any():  # where it ends, with the quartiles
+    if shown.any():  # the end of the curve, with quartiles
         end, middle = curve.queries[-1], curve.middle[-1]
         axes.plot(
             [end, end], [curve.low[-1], min(curve.high[-1], 10 * WORST)], color=style["color"], linewidth=1, alpha=0.7
@@ -100,7 +100,7 @@ def _draw_curve(axes: Axes, curve: Curve, style: dict[str, Any], banded: bool) -
 
 @dataclass(frozen=True, eq=False)
 class Boundary:
-    """What one method asked and found in the plane."""
+    """The queries and the result of one method in the plane."""
 
     method: str
     factual: FloatArray  # (2,)
@@ -114,7 +114,7 @@ class Boundary:
 
 
 def boundary_record(g: Scenario, result: Mapping[Any, Any]) -> Boundary:
-    """Both boundaries: that of the black box, and of the surrogate given what the method asked."""
+    """The decision boundaries of the black box and of the surrogate after the method's queries."""
     first, second = (np.linspace(low, high, SIDE) for low, high in zip(g.space.low, g.space.high, strict=True))
     points = np.stack(np.meshgrid(first, second), axis=-1).reshape(-1, 2)
     asked = np.array([row for row, _ in result["asked"]])
@@ -139,7 +139,7 @@ def boundary_record(g: Scenario, result: Mapping[Any, Any]) -> Boundary:
 
 
 def draw_boundaries(records: list[Boundary]) -> Figure:
-    """A panel for each method: both boundaries, what was asked, factual and counterfactual."""
+    """One panel per method: both boundaries, the queries, factual and counterfactual."""
     figure = Figure(figsize=(4.6 * len(records), 4.6), dpi=120, layout="constrained")
     panels = figure.subplots(1, len(records), squeeze=False, sharey=True)
     for axes, record in zip(panels.flat, records, strict=True):
@@ -170,7 +170,7 @@ def draw_boundaries(records: list[Boundary]) -> Figure:
 
 @dataclass(frozen=True, eq=False)
 class Digits:
-    """An image and what methods make of it, (side, side) each."""
+    """An image and the counterfactuals that methods found for it, (side, side) each."""
 
     before: FloatArray
     after: dict[str, tuple[FloatArray, int, float]]  # by title: the image, queries, l2 distance with pixels of 0 to 1
@@ -179,7 +179,7 @@ class Digits:
 def digits_record(results: pd.DataFrame) -> Digits:
     """The counterfactuals of one row, given by its results.
 
-    Where a method's answer is an image of the reference, it says so, and the best that it made itself stands beside it.
+    If a method's answer is an image of the reference, its title says so, and the method's own best image is added.
     """
     runs = results[results["method"].isin(AS_IMAGES) & results["valid"]]
     before = np.array(runs["factual"].iloc[0])

@@ -1,4 +1,4 @@
-"""Tables that need no file: two moons, the final boards of tic-tac-toe, and images from their pixels."""
+"""Data sets that need no file: two moons, the final boards of tic-tac-toe, and images from their pixels."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _outcome(board: tuple[str, ...]) -> str | None:
     """The winner, "x" or "o", or "draw"; None if a game cannot end here."""
     lead = board.count("x") - board.count("o")
     has_line = {player: any(all(board[i] == player for i in line) for line in LINES) for player in "xo"}
-    # The player who completes a line has just moved, and the game stops: the other has no line.
+    # The game stops when a player completes a line, so the other player has none.
     if has_line["x"] and lead == 1 and not has_line["o"]:
         return "x"
     if has_line["o"] and lead == 0 and not has_line["x"]:
@@ -74,9 +74,9 @@ def images(
     target: str,
     title: str,
 ) -> Dataset:
-    """Square images, one a row of `pixels`, (n, side * side).
+    """Square images, one per row of `pixels`, (n, side * side).
 
-    Every pixel may have any value up to `brightest`, also one that is 0 in all images.
+    Every pixel may have any value up to `brightest`, even if it is 0 in all images.
     """
     side = round(pixels.shape[1] ** 0.5)
     names = [f"pixel_{i}_{j}" for i in range(side) for j in range(side)]

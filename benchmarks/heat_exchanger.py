@@ -1,10 +1,10 @@
-"""A heat exchanger with a lead-lag compensator, simulated: a controller passes or fails five limits.
+"""Simulated heat exchanger with a lead-lag compensator, whose controller passes or fails five limits.
 
 From the paper's conference version, section 5:
 
     G(s) = 5 e^-s / (90 s^2 + 33 s + 1)        F(s) = K (Td s + 1) / (beta Td s + 1) * (Ti s + 1) / (Ti s + gamma)
 
-    theta = (K, Td, beta, Ti, gamma)           r = 1, a step          w, noise on what is measured and fed back
+    theta = (K, Td, beta, Ti, gamma)           r = 1, a step          w, measurement noise that is fed back
 
 Both are discretised by the bilinear transform, with L = F G and the dead time as a power of z^-1. The loop is linear,
 so y = (L r + w) / (1 + L) and u = F (r - w) / (1 + L) are filters, and a trial takes milliseconds.
@@ -21,10 +21,10 @@ from acex.arrays import FloatArray, IntArray
 from acex.space.kinds import Continuous
 from acex.space.space import Space
 
-STEP, SAMPLES = 0.1, 8000  # seconds between samples, and how many there are
+STEP, SAMPLES = 0.1, 8000  # seconds between samples, number of samples
 DEAD = 11  # samples: the plant's dead time, and one for closing the loop
 NOISE = 0.01  # standard deviation; the variance would be 1e-4
-BAND = 0.05  # around the set point, within which the loop has settled
+BAND = 0.05  # the loop has settled when it stays within this band around the set point
 START = np.array([4.7770, 2.4354, 0.0132, 27.5408, 0.3100])
 PAPERS = np.array([3.4294, 2.2920, 0.0428, 28.9531, 0.1605])  # the counterfactual that the paper found
 SPACE = Space(
@@ -36,13 +36,13 @@ SPACE = Space(
         Continuous("gamma", 0.05, 0.6),
     )
 )
-HISTORY = 30  # controllers that were tried before
-NOISES = range(10)  # seeds of the noise under which a controller is judged
+HISTORY = 30  # number of controllers tried before
+NOISES = range(10)  # seeds of the noise for `robustness`
 
 
 @dataclass(frozen=True)
 class Response:
-    """Response of a closed loop to a step, in seconds and shares of the step; effort is the rms of u."""
+    """Step response of a closed loop, in seconds and fractions of the step; effort is the rms of u."""
 
     error: float  # steady state
     rise: float  # from 10 to 90 % of the step
@@ -52,13 +52,13 @@ class Response:
 
     @property
     def passes(self) -> bool:
-        """Whether it keeps the five limits of the paper."""
+        """Whether the response is within the five limits of the paper."""
         limits = (0.01, 20.0, 50.0, 0.2, 2.0)
         return all(value <= limit for value, limit in zip(vars(self).values(), limits, strict=True))
 
 
 def response(theta: FloatArray, noise: int = 0) -> Response:
-    """Response of a controller, (5,), with the noise of this seed."""
+    """The response of a controller, (5,), with noise from this seed."""
     y, u = simulated(theta, np.random.default_rng(noise).normal(0.0, NOISE, SAMPLES))
     outside = np.flatnonzero(~(np.abs(y - 1) <= BAND))
     reached = [int(np.argmax(y >= level)) if (y >= level).any() else SAMPLES for level in (0.1, 0.9)]
@@ -72,7 +72,7 @@ def response(theta: FloatArray, noise: int = 0) -> Response:
 
 
 def simulated(theta: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Measured output y and control signal u, (n,) each; not finite where the loop is unstable."""
+    """Measured output y and control signal u, (n,) each; not finite if the loop is unstable."""
     K, Td, beta, Ti, gamma = theta
     b_G, a_G = bilinear([5.0], [90.0, 33.0, 1.0], 1 / STEP)
     b_F, a_F = bilinear(K * np.polymul([Td, 1.0], [Ti, 1.0]), np.polymul([beta * Td, 1.0], [Ti, gamma]), 1 / STEP)

@@ -1,14 +1,14 @@
-"""Do the tests notice a fault? A seeded sample of small faults, planted one by one.
+"""Mutation testing: insert a seeded sample of small faults one by one, and count those that the tests detect.
 
     python -m benchmarks.mutants --n 40                       # the first 40 of the sample; resumes
     python -m benchmarks.mutants --n 10 --rooms space,plan    # of some rooms
-    python -m benchmarks.mutants --report                     # the share that was noticed, by room
+    python -m benchmarks.mutants --report                     # the share that was detected, by room
 
 A fault is another operator or comparison, `and` for `or`, a condition negated, or a number one off. The tests of its
-module run first, then those of its room, then the recorded searches, which need the paper's data sets: *killed* when
-one fails, *timeout* when they take longer than `LIMIT_S`, and *survived* otherwise. Lines are appended to
-`results/mutants.csv`; a fault whose file or tests have changed since may be decided otherwise today, and `--again`
-plants the survivors once more.
+module run first, then those of its room, then the recorded searches, which need the paper's data sets. A fault is
+*killed* if a test fails, *timeout* if they take longer than `LIMIT_S`, and *survived* otherwise. Lines are appended to
+`results/mutants.csv`. If the file or tests have changed since, the result may be outdated; `--again` runs the tests on
+surviving faults again.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SWAPS: dict[type[ast.AST], str] = {
 
 @dataclass(frozen=True)
 class Fault:
-    """One change of one file; the key does not depend on other lines of it."""
+    """One change to one file; its key does not depend on the other lines of the file."""
 
     key: str
     room: str
@@ -55,12 +55,12 @@ class Fault:
     new: str
 
     def planted(self, source: bytes) -> bytes:
-        """The file with the fault."""
+        """The text of the file with the fault inserted."""
         return source[: self.start] + self.new.encode() + source[self.end :]
 
 
 def faults(path: Path, room: str) -> Iterator[Fault]:
-    """Every fault of a file."""
+    """All possible faults in a file."""
     source = path.read_bytes()
     starts = [0]
     for line in source.split(b"\n"):
@@ -87,7 +87,7 @@ def faults(path: Path, room: str) -> Iterator[Fault]:
 
 
 def evaluated(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a tree that run: neither annotations nor what stands in f-strings, whose positions are not known."""
+    """The nodes of a syntax tree that are executed, without annotations, and without f-strings (positions unknown)."""
     for name, value in ast.iter_fields(node):
         if name in ("annotation", "returns"):
             continue
@@ -98,7 +98,7 @@ def evaluated(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def changed(node: ast.AST, text: Callable[[ast.expr], str]) -> Iterator[str]:
-    """What an expression may be replaced by."""
+    """The replacements for an expression."""
     if isinstance(node, ast.BinOp) and type(node.op) in SWAPS:
         yield f"(({text(node.left)}) {SWAPS[type(node.op)]} ({text(node.right)}))"
     elif isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in SWAPS:
@@ -115,7 +115,7 @@ def changed(node: ast.AST, text: Callable[[ast.expr], str]) -> Iterator[str]:
 
 
 def sample(rooms: list[str], n: int) -> list[Fault]:
-    """The first n faults of the rooms in an order that is random and always the same."""
+    """The first n faults of the rooms, in a reproducible random order."""
     found = [
         f for room in rooms for path in sorted((ROOT / "src/acex" / room).glob("*.py")) for f in faults(path, room)
     ]
@@ -123,7 +123,7 @@ def sample(rooms: list[str], n: int) -> list[Fault]:
 
 
 def outcome(fault: Fault) -> str:
-    """Plant a fault in a copy of the sources and run the tests."""
+    """Insert a fault into a copy of the sources and run the tests."""
     room = ROOT / "tests" / fault.room
     own = room / f"test_{Path(fault.module).name}"
     with tempfile.TemporaryDirectory() as folder:
@@ -146,14 +146,14 @@ def outcome(fault: Fault) -> str:
 
 
 def decided() -> pd.DataFrame:
-    """The last line of each fault."""
+    """The latest result line of each fault."""
     if not OUT.exists():
         return pd.DataFrame(columns=list(COLUMNS))
     return pd.read_csv(OUT).drop_duplicates("key", keep="last")
 
 
 def report() -> None:
-    """Print the share of faults that were noticed, by room."""
+    """Print the share of faults that were detected, by room."""
     lines = decided()
     for room, part in [*lines.groupby("room"), ("all", lines)]:
         k, n = int((part["outcome"] != "survived").sum()), len(part)
@@ -164,7 +164,7 @@ def report() -> None:
 
 
 def main() -> None:
-    """Parse the command line, plant faults and report."""
+    """Parse the command line, test the faults and print the report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--n", type=int, default=40)
     parser.add_argument("--rooms", default=",".join(ROOMS))

@@ -1,4 +1,4 @@
-"""Black box for images: a small convolutional network where torch is installed, a plain one otherwise."""
+"""Black box for images: a small convolutional network if torch is installed, otherwise a dense one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EPOCHS, BATCH = 3, 128
 
 
 def image_classifier(seed: int) -> Any:
-    """An unfitted classifier of square images, one a row, with `fit` and `predict`."""
+    """An unfitted classifier of square images, one per row, with `fit` and `predict`."""
     if find_spec("torch"):
         return Convolutional(seed)
     network = MLPClassifier((64,), max_iter=20, random_state=seed, early_stopping=True)

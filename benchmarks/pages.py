@@ -1,12 +1,12 @@
 """Generated tables in docs/: `python -m benchmarks pages` writes them from the committed results.
 
-A table stands between two HTML comments, the first of which names its suite and its table:
+A table is placed between two HTML comments, the first of which names its suite and table:
 
     <!--= mixed:score -->
     ...
     <!--/-->
 
-A test computes each again and compares. Numbers in sentences are plain Markdown;
+A test computes each table again and compares it. Numbers in sentences are plain Markdown;
 `tests/benchmarks/test_quoted_numbers.py` compares them with their files.
 """
 
@@ -36,7 +36,7 @@ def computed(name: str) -> str:
 
 
 def pages() -> list[Path]:
-    """The pages that may hold generated tables."""
+    """The pages that may contain generated tables."""
     return sorted((ROOT / "docs").glob("*.md"))
 
 

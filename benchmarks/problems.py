@@ -1,4 +1,4 @@
-"""Search problems of the paper's data sets, and the least cost that a search without restraint finds."""
+"""Search problems on the paper's data sets, and the least cost found by a search with a huge budget."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from benchmarks.scenario import Scenario, published
 
 IsHit = Callable[[FloatArray], BoolArray]
 MODELS: dict[str, Callable[[], Any]] = {
-    "forest": lambda: None,  # the scenario's own
-    "apart": lambda: None,  # the same, trained on other rows than the reference
+    "forest": lambda: None,  # the model of the scenario
+    "apart": lambda: None,  # the same, not trained on the reference
     "boosting": lambda: HistGradientBoostingClassifier(random_state=0),
     "logistic": lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
     "extra-trees": lambda: ExtraTreesClassifier(100, random_state=0),
@@ -37,7 +37,7 @@ MODELS: dict[str, Callable[[], Any]] = {
 
 
 class Problems:
-    """The search problems of one scenario; what they share is computed once."""
+    """The search problems of one scenario; shared parts are computed once."""
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
@@ -53,19 +53,19 @@ class Problems:
         return Problem(region, cost, self.scale, s.reference, s.density, self.quantiles)
 
     def is_hit(self, row: int) -> IsHit:
-        """Which points have another label than this row."""
+        """Which points have a label other than that of this row."""
         before = self.scenario.predict(self.scenario.rows[row : row + 1])[0]
         return lambda X: np.asarray(self.scenario.predict(X) != before)
 
 
 @cache
 def problems(data: str, model: str = "forest", seed: int = 0) -> Problems:
-    """Those of one of the paper's data sets with one of the models."""
+    """The problems of one of the paper's data sets with one of the models."""
     return Problems(published(data, seed, MODELS[model](), apart=model == "apart"))
 
 
 def least_cost(problem: Problem, is_hit: IsHit, rounds: int = 25, n: int = 4000, best_of: int = 300) -> float:
-    """The least cost of a plausible hit that a search with `rounds` times `n` queries finds; infinite if none is."""
+    """The least cost of a plausible hit found by a search with `rounds` times `n` queries; infinite if none."""
     return cost_and_changes(problem, cheapest_hit(problem, is_hit, rounds, n, best_of))[0]
 
 
@@ -77,9 +77,9 @@ def cost_and_changes(problem: Problem, hit: FloatArray) -> tuple[float, float]:
 
 
 def cheapest_hit(problem: Problem, is_hit: IsHit, rounds: int = 25, n: int = 4000, best_of: int = 300) -> FloatArray:
-    """The cheapest plausible hit that a search with `rounds` times `n` queries finds, (1, d), or none, (0, d).
+    """The cheapest plausible hit found by a search with `rounds` times `n` queries, (1, d), or none, (0, d).
 
-    Its candidates are those of strategy "feasible"; the cheapest hits of each round are the parents of the next.
+    Candidates are generated as in strategy "feasible"; the cheapest hits of each round are the parents of the next.
     """
     rng = np.random.default_rng(0)
     hits = np.empty((0, len(problem.factual)))

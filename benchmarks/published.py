@@ -51,7 +51,7 @@ def load(name: str) -> Dataset:
 
 
 def binary(data: Dataset) -> IntArray:
-    """1 where the outcome is a positive one and 0 elsewhere, (n,)."""
+    """1 for positive outcomes and 0 for others, (n,)."""
     schema = schemas().get(data.name)
     positive = [data.target] if schema is None else schema.positive
     return data.outcomes.isin(positive).to_numpy().astype(np.intp)
@@ -80,11 +80,11 @@ def mnist(split: Split = "train") -> Dataset:
 class PublishedColumn(FeatureSchema):
     """One feature of a published table, and where OpenML keeps it."""
 
-    source: str = ""  # OpenML's name, when it is another
-    words: Mapping[str, str] = field(default_factory=dict)  # OpenML's values in our words
+    source: str = ""  # OpenML's name, if different
+    words: Mapping[str, str] = field(default_factory=dict)  # maps OpenML's values to ours
 
     def read(self, text: pd.Series[str]) -> pd.Series[Any]:
-        """The column with its proper dtype, from text."""
+        """Convert the column from text to its dtype."""
         values = text.map(float) if self.kind.is_number else text
         feature = self.feature(values)
         return feature.decode(feature.encode(values), None)
@@ -101,10 +101,10 @@ class PublishedTable:
     classes: tuple[str, ...]
     positive: tuple[str, ...]
     target: str
-    label: Mapping[str, str]  # OpenML's classes in our words
+    label: Mapping[str, str]  # maps OpenML's classes to ours
 
     def dataset(self, table: pd.DataFrame) -> Dataset:
-        """The data set in a table of text, whose last column is the outcome.
+        """The data set from a table of text, whose last column is the outcome.
 
         Raises:
             ValueError: a column is missing or unknown, or a value is not in the schema.
@@ -169,7 +169,7 @@ def _fetch(data_id: int, name: str) -> tuple[pd.DataFrame, pd.Series[Any]]:
         # Without a dtype, columns get the type of their values. With the one scikit-learn asks for, its
         # release 1.9 trips over numeric classes in pandas 3.1 (scikit-learn/scikit-learn#34892).
         bunch = fetch_openml(data_id=data_id, as_frame=True, parser="auto", read_csv_kwargs={"dtype": None})
-    except OSError as error:  # what urllib raises when there is no way to the server
+    except OSError as error:  # raised by urllib without a network
         raise FileNotFoundError(
             f"{name}: could not be downloaded from OpenML ({error}). "
             f"Set {FOLDER} to the folder that holds its file, or go online."
@@ -178,7 +178,7 @@ def _fetch(data_id: int, name: str) -> tuple[pd.DataFrame, pd.Series[Any]]:
 
 
 def _table_from_openml(schema: PublishedTable) -> pd.DataFrame:
-    """The same table of text as in the csv file: our columns, our words, no row with a missing value."""
+    """The table of text as in the csv file: with our columns and values, without rows with missing values."""
     data, outcomes = _fetch(schema.openml, schema.name)
     sources = [column.source or column.name for column in schema.columns]
     missing = [source for source in sources if source not in data.columns]
@@ -194,7 +194,7 @@ def _table_from_openml(schema: PublishedTable) -> pd.DataFrame:
 
 
 def _in_words(values: pd.Series[Any], words: Mapping[str, str]) -> pd.Series[str]:
-    """The values as text, OpenML's words replaced by ours."""
+    """The values as text, with OpenML's values replaced by ours."""
     # A category may come as 1 or "1", and in the single quotes of OpenML's file.
     text = [str(value).strip("' ") for value in values.tolist()]
     return pd.Series([words.get(word, word) for word in text], index=values.index, dtype="str")

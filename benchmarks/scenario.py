@@ -27,18 +27,18 @@ from benchmarks.network import image_classifier
 from benchmarks.published import PAPER, binary, load, mnist
 
 N_WITHHELD = 100
-PAPERS_POINT = (0.55, 0.25)  # the instance of the paper's picture of moons, explained first
-N_IMAGES = 2000  # of the train images are the reference
+PAPERS_POINT = (0.55, 0.25)  # the instance in the paper's figure of moons, explained first
+N_IMAGES = 2000  # number of train images in the reference
 
 
 class Forest(RandomForestClassifier):  # type: ignore[misc]
     """The same forest with a faster prediction.
 
-    scikit-learn takes some milliseconds for a single row, which is most of the time of a method that asks row by row.
+    scikit-learn takes milliseconds for a single row, which dominates the run time of methods that query row by row.
     """
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """The mean of the trees' shares, (n, classes)."""
+        """The mean of the trees' class probabilities, (n, classes)."""
         codes = np.ascontiguousarray(X, dtype=np.float32)
         total = np.zeros((len(codes), len(self.classes_)))
         for tree in self.estimators_:
@@ -54,10 +54,10 @@ class Scenario:
     space: Space  # categories declared as integer codes
     model: Any  # fitted, hard labels 0 and 1
     rows: FloatArray  # withheld, in the order in which they are explained, (100, d) by default
-    reference: FloatArray  # what the model was trained on, (m, d)
+    reference: FloatArray  # training data of the model, (m, d)
     labels: IntArray  # its true labels, (m,)
     deviations: FloatArray  # of the whole data set, (d,)
-    is_category: BoolArray  # which features are, though their codes count as numbers here, (d,)
+    is_category: BoolArray  # which features are categories, although codes count as numbers here, (d,)
     is_history: bool = False  # the reference was queried before: its labels are the model's, and free
 
     def predict(self, X: FloatArray) -> IntArray:
@@ -73,7 +73,7 @@ class Scenario:
 
     @property
     def is_constant(self) -> BoolArray:
-        """Which features the reference never varies in, (d,)."""
+        """Which features are constant in the reference, (d,)."""
         constant: BoolArray = np.ptp(self.reference, axis=0) == 0
         return constant
 
@@ -95,7 +95,7 @@ def published(
     "moons" has the paper's support vector machine, and its first row is the paper's instance.
 
     Args:
-        apart: half of the rows that are not withheld train the model, the others are the reference.
+        apart: the model is trained on half of the rows that are not withheld; the other half is the reference.
     """
     data = load(name)
     X, y = data.codes, binary(data)
@@ -116,7 +116,7 @@ def published(
 
 
 def images(seed: int = 0, model: Any = None) -> Scenario:
-    """MNIST with a network: the reference is a sample of the train images, the rows are test images of an 8."""
+    """MNIST with a network: the reference is a sample of the train images, the rows are test images of the digit 8."""
     train, test = mnist("train"), mnist("test")
     X, y = train.codes, binary(train)
     model = image_classifier(seed) if model is None else model
@@ -133,7 +133,7 @@ def images(seed: int = 0, model: Any = None) -> Scenario:
 def controllers(n_passed: int, seed: int = 0) -> Scenario:
     """The heat exchanger: the start is the only row, and each seed has its own history of labelled controllers.
 
-    J is measured in the deviations of a uniform draw from the box: the same for all histories.
+    J uses the standard deviations of a uniform distribution on the box, which are the same for all histories.
     """
     reference, labels = heat_exchanger.history(n_passed, seed)
     space = heat_exchanger.SPACE
@@ -163,5 +163,5 @@ SCENARIOS: dict[str, Callable[[int], Scenario]] = {
 
 @cache
 def scenario(name: str, seed: int = 0) -> Scenario:
-    """The scenario of this name; each process builds it once."""
+    """The scenario with this name; each process builds it once."""
     return SCENARIOS[name](seed)

@@ -13,7 +13,7 @@ from benchmarks.methods import METHODS
 from benchmarks.suite import RESULTS
 
 WEIGHTS = {"queries": 0.35, "d2": 0.25, "g1": 0.15, "affinity": 0.125, "validity": 0.125}  # section 5.1
-NAMES = {"ACE": "penalty", "BayCon": "baycon", "MOC": "moc", "GS": "growing-spheres"}  # the paper's, and ours
+NAMES = {"ACE": "penalty", "BayCon": "baycon", "MOC": "moc", "GS": "growing-spheres"}  # the paper's names, and ours
 
 Known = dict[tuple[str, int], float]
 
@@ -24,8 +24,8 @@ def means(lines: pd.DataFrame, by: Sequence[str] = ("data",), raw: bool = False)
     Distances, affinity and the share of reference rows are means over valid explanations, as in the paper.
 
     Args:
-        by: the columns of what is averaged, and scored, together.
-        raw: distances on raw codes instead of standard deviations.
+        by: columns to group by; methods of one group are scored together.
+        raw: use distances on raw codes instead of standard deviations.
     """
     d2, g1 = ("d2", "g1") if raw else ("d2n", "g1n")
     columns = {"queries": "queries", "d2": d2, "g1": g1, "affinity": "affinity", "J": "J", "validity": "valid"}
@@ -49,8 +49,8 @@ def means(lines: pd.DataFrame, by: Sequence[str] = ("data",), raw: bool = False)
 def scores(table: pd.DataFrame) -> FloatArray:
     """The CFE score of each row of means, 0 is best; NaN for a method without a valid explanation.
 
-    Queries and distances are min-max normalised over the methods that have one; affinity and validity count as
-    the difference to 1. This reproduces the scores that the paper prints.
+    Queries and distances are min-max normalised over the methods with a valid explanation; of affinity and validity,
+    the difference to 1 is used. This reproduces the scores printed in the paper.
     """
     counted = table["validity"] > 0
     total = np.where(counted, 0.0, np.nan)
@@ -82,7 +82,7 @@ def ratios(lines: pd.DataFrame, known: Known, queries: FloatArray) -> FloatArray
 
 
 def needed(lines: pd.DataFrame, within: float) -> pd.DataFrame:
-    """Queries until half of the rows are within a ratio of the best known; NaN for never.
+    """Queries until half of the rows are within a ratio of the best known; NaN if that never happens.
 
     Rows for which no method found anything are left out.
     """
@@ -100,7 +100,7 @@ def needed(lines: pd.DataFrame, within: float) -> pd.DataFrame:
 
 
 def published() -> pd.DataFrame:
-    """The paper's tables with our names; `label` is 0 for its "Label 1", 1 for the other."""
+    """The paper's tables with our names; `label` is 0 for its "Label 1" and 1 for the other one."""
     table = pd.read_csv(RESULTS / "published.csv")
     return table.assign(
         suite=table["test"],

@@ -1,7 +1,7 @@
-"""Statistics of a comparison of methods in which failures count.
+"""Statistics for comparing methods, including failures.
 
-A cost is infinite where a method found nothing. Differences between methods are taken on the same rows, and rows are
-what is resampled: lines of one row, such as those of several seeds, are not independent.
+A cost is infinite if a method found nothing. Differences between methods are taken on the same rows, and rows are
+resampled as clusters: lines of one row, such as those of several seeds, are not independent.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def wilson(k: int, n: int) -> tuple[float, float]:
 
 
 def bootstrap(values: FloatArray, clusters: FloatArray, seed: int = 0) -> tuple[float, float]:
-    """The 95% percentile interval of the mean of values, (n,), of which those of one cluster belong together."""
+    """The 95% percentile interval of the mean of values, (n,); the values of one cluster are resampled together."""
     numbers = np.unique(clusters, return_inverse=True)[1]
     sums, sizes = np.bincount(numbers, values), np.bincount(numbers)
     chosen = np.random.default_rng(seed).integers(len(sizes), size=(N_BOOTSTRAP, len(sizes)))
@@ -34,7 +34,7 @@ def bootstrap(values: FloatArray, clusters: FloatArray, seed: int = 0) -> tuple[
 
 
 def holm(p: FloatArray) -> FloatArray:
-    """p-values corrected for their number (Holm 1979), (n,)."""
+    """p-values corrected for multiple testing (Holm 1979), (n,)."""
     order = np.argsort(p)
     steps = np.asarray(p)[order] * (len(p) - np.arange(len(p)))
     corrected = np.empty(len(p))
@@ -43,12 +43,12 @@ def holm(p: FloatArray) -> FloatArray:
 
 
 def ranks(J: pd.DataFrame) -> pd.DataFrame:
-    """The rank of each method (column) on each row, 1 is best; ties, also of failures, share their mean rank."""
+    """The rank of each method (column) on each row, 1 is best; ties, including failures, share their mean rank."""
     return J.rank(axis=1, method="average")
 
 
 def sign_test(ours: FloatArray, theirs: FloatArray) -> tuple[int, int, float]:
-    """On how many rows ours is cheaper, on how many theirs is, and the p-value of the exact sign test.
+    """The number of rows on which ours is cheaper, the number for theirs, and the p-value of the exact sign test.
 
     A method that found something is cheaper than one that found nothing. Costs within 0.1% of each other are equal.
     """

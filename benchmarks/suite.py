@@ -1,8 +1,8 @@
 """Suites of measurements: run, resume, read.
 
-A suite measures jobs, one for each data set, method and row. A job gives one or more raw lines, which are appended to
-`results/NAME.csv` when the job is done; a run that was stopped skips the jobs that have lines. When a method changes,
-its revision is raised, and only its jobs run again.
+A suite runs jobs, one for each data set, method and row. A job gives one or more raw lines, which are appended to
+`results/NAME.csv` when it is done; when a run is resumed, jobs that have lines are skipped. When a method changes, its
+revision is increased, and only its jobs run again.
 
 The lines of a large suite are committed compressed, in `results/NAME/DATA.csv.gz`, to which lines are only added. A run
 appends to `results/NAME.csv` and packs these lines when it ends or when the next one starts.
@@ -30,7 +30,7 @@ from benchmarks.table import Table
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks/results"
 PICTURES = ROOT / "docs/pictures"
-CAP = 100_000  # queries, after which a method is stopped
+CAP = 100_000  # number of queries after which a method is stopped
 KEY = ("data", "method", "row", "seed")
 JSON_COLUMNS = (
     *("curve", "asked", "factual", "counterfactual", "made"),
@@ -52,7 +52,7 @@ class Job:
 
 
 def once(data: str, step: int) -> list[tuple[int, int]]:
-    """Each row once, with its number as the seed."""
+    """Each row once, with its position as the seed."""
     return [(step, step)]
 
 
@@ -62,17 +62,17 @@ class Suite:
 
     Args:
         data: names of data sets.
-        methods: names of what is compared.
-        columns: of the raw lines, after those of `KEY` and the revision.
+        methods: names of the methods or variants that are compared.
+        columns: columns of the raw lines, in addition to those of `KEY` and the revision.
         measure: from a job to its raw lines, without the columns of `KEY`.
         tables: from all raw lines to tables, by name; pages refer to them as `SUITE:NAME`.
         rows: default number of rows of each data set, or of repetitions (see `instances`).
         instances: rows and seeds of a data set at each step from 0 to `rows` - 1.
         pictures: from all raw lines to figures, by file name without its ending.
-        revision: of a method.
+        revision: the revision of a method.
         missing: why a method cannot run on a data set; None if it can.
-        parallel: False for measurements of time, which run one after the other.
-        packed: the lines are committed compressed, a file for each data set.
+        parallel: False for measurements of time, whose jobs run one after the other.
+        packed: whether the lines are committed compressed, one file per data set.
     """
 
     name: str
@@ -96,7 +96,7 @@ class Suite:
         methods: Sequence[str] | None = None,
         cap: int = CAP,
     ) -> Iterator[Job]:
-        """The jobs of the suite, in an order in which all methods advance alike."""
+        """The jobs of the suite, ordered so that all methods progress at the same rate."""
         possible = {
             name: [method for method in methods or self.methods if self.missing(name, method) is None]
             for name in data or self.data
@@ -125,7 +125,7 @@ class Suite:
         if not (self.packed and path.exists()):
             return
         header, *lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-        assert KEY[0] == "data"  # so that a line begins with its data set
+        assert KEY[0] == "data"  # each line must start with its data set
         by_data: dict[str, list[str]] = {}
         for line in lines:
             if line.endswith("\n"):
@@ -154,7 +154,7 @@ class Suite:
         n_jobs: int = -1,
         progress: Callable[[Job], None] = lambda job: None,
     ) -> dict[str, str]:
-        """Do these jobs and append their lines; returns errors by method. A failed job has no lines."""
+        """Run these jobs and append their lines; returns errors by method. A failed job has no lines."""
         folder.mkdir(parents=True, exist_ok=True)
         self.pack(folder)
         errors: dict[str, str] = {}
@@ -170,7 +170,7 @@ class Suite:
         return errors
 
     def read(self, folder: Path = RESULTS) -> pd.DataFrame:
-        """The raw lines, of each method those of its newest revision."""
+        """The raw lines, only those of the newest revision of each method."""
         lines = self.lines(folder)
         if lines.empty:
             raise FileNotFoundError(
@@ -191,12 +191,12 @@ def _measured(suite: str, job: Job) -> tuple[Job, list[Line], str | None]:
     with threadpool_limits(1):
         try:
             return job, SUITES[suite].measure(job), None
-        except Exception as error:  # often in another package: the other jobs go on
+        except Exception as error:  # often in another package; the other jobs continue
             return job, [], f"{type(error).__name__}: {error}"
 
 
 def append(path: Path, columns: Sequence[str], lines: Sequence[Line]) -> None:
-    """Append raw lines; a torn line that a killed run left is removed first."""
+    """Append raw lines, after removing an incomplete last line left by a killed run."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     with path.open("ab+") as file:
@@ -219,7 +219,7 @@ def _cell(value: Any) -> Any:
 
 
 def read(path: Path) -> pd.DataFrame:
-    """The raw lines of a file, without a torn line at its end; empty where there is no file."""
+    """The raw lines of a file, without an incomplete last line; empty if there is no file."""
     text = ""
     if path.exists():
         text = (gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()).decode()

@@ -23,7 +23,7 @@ class Table:
 
     @classmethod
     def of(cls, title: str, frame: pd.DataFrame) -> Table:
-        """The texts of a frame."""
+        """The table with the values of a frame as texts."""
         return cls(title, list(map(str, frame.columns)), [[str(cell) for cell in row] for row in frame.to_numpy()])
 
     def markdown(self) -> str:
@@ -32,7 +32,7 @@ class Table:
         return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
     def latex(self) -> str:
-        """The table for a paper, with booktabs."""
+        """The table in LaTeX with booktabs."""
 
         def plain(text: str) -> str:
             text = text.replace("_", r"\_").replace("%", r"\%").replace(NOTHING, "--")
@@ -63,7 +63,7 @@ def number(value: Any, digits: int) -> str:
 
 
 def bold(values: pd.DataFrame, is_best: pd.DataFrame, digits: int, title: str) -> Table:
-    """Numbers, methods by data sets, the best of each column in bold."""
+    """Numbers, methods by data sets, with the best of each column in bold."""
     rows = []
     for method, numbers, best in zip(values.index, values.to_numpy(), is_best.to_numpy(), strict=True):
         texts = [number(value, digits) for value in numbers]

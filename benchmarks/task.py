@@ -1,4 +1,4 @@
-"""What a method is given: a row to explain, and a model that counts every query."""
+"""The input of a method: a row to explain, and a model that counts every query."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from acex.space.region import Region
 from benchmarks.scenario import Scenario
 
 UNLIMITED = 10**9
-MOST_REJECTED = 1_000_000  # implausible points of one row, after which a method has reached its cap
+MOST_REJECTED = 1_000_000  # number of implausible points of one row after which a method is stopped
 
 Panel: TypeAlias = Literal["own", "none", "filter"]
 """Who uses the plausibility filter: each method as it does by itself, no method, or every method.
@@ -34,7 +34,7 @@ class CapReached(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A row to explain: everything a method may know without a query."""
+    """A row to explain, and everything else that a method may know without a query."""
 
     scenario: Scenario
     x: FloatArray  # the factual, (d,)
@@ -42,7 +42,7 @@ class Task:
 
     @cached_property
     def region(self) -> Region:
-        """What the row may become: frozen and constant features stay, whole numbers stay whole."""
+        """The points that the row may become: frozen and constant features stay, integers stay integers."""
         return Region.of(self.scenario.space, self.x, constant=self.scenario.is_constant)
 
     @property
@@ -51,7 +51,7 @@ class Task:
         return self.region.movable
 
     def project(self, X: FloatArray) -> FloatArray:
-        """The points moved to the nearest ones that the row may become, (n, d)."""
+        """The nearest points that the row may become, (n, d)."""
         return self.region.snap(X)
 
     def allowed(self, X: FloatArray) -> BoolArray:
@@ -71,14 +71,14 @@ class Task:
 
 
 class CountedModel:
-    """The model behind a BlackBox. Every row counts, also one that was queried before.
+    """The model as a black box that counts every row, including rows queried before.
 
-    The row to explain is the first query of every method, whether the method queries it or not. Where the reference is
-    a history, its rows are free. The curve holds pairs: number of queries so far, least J of an allowed hit among them;
+    The row to explain is the first query of every method, whether the method queries it or not. If the reference is a
+    history, its rows are free. The curve holds pairs: number of queries so far, least J of an allowed hit among them;
     the distinct curve counts a repeated row once. In panel "filter" only plausible hits are in the curves.
 
     Args:
-        cap: after this many queries `CapReached` ends the method.
+        cap: number of queries after which `CapReached` stops the method.
     """
 
     def __init__(self, task: Task, cap: int = UNLIMITED) -> None:
@@ -88,10 +88,10 @@ class CountedModel:
         self.rejected = 0  # implausible points, in panel "filter"
         self.curve: list[tuple[int, float]] = []
         self.distinct_curve: list[tuple[int, float]] = []
-        self.best: FloatArray | None = None  # the hit of least J that the row may become, (d,)
+        self.best: FloatArray | None = None  # the allowed hit of least J, (d,)
         self._before: int | None = None
         self._asked: set[bytes] = set()
-        self._plausible: dict[bytes, bool] = {}  # of the points that were judged
+        self._plausible: dict[bytes, bool] = {}  # cache of the filter's results
 
     @property
     def before(self) -> int:
@@ -103,17 +103,17 @@ class CountedModel:
 
     @property
     def distinct(self) -> int:
-        """Number of different rows queried: the price with a ledger."""
+        """Number of distinct rows queried, which is the price with a ledger."""
         return self._box.n_queries
 
     @property
     def answers(self) -> list[tuple[list[float], int]]:
-        """The different rows queried, in order, each with its label."""
+        """The distinct rows queried, in order, each with its label."""
         answers = self._box.ledger.answers(self._box.model_id)
         return [(json.loads(answer.row), int(answer.label)) for answer in answers]
 
     def predict(self, X: FloatArray) -> IntArray:
-        """The labels, 0 or 1, of points, (n,); in panel "filter" an implausible point has that of the factual."""
+        """The labels, 0 or 1, of points, (n,); in panel "filter" an implausible point gets the factual's label."""
         rows = np.asarray(X, dtype=float)
         if self.task.panel != "filter":
             return self.labels(rows)
@@ -149,7 +149,7 @@ class CountedModel:
         return labels
 
     def _is_known(self, rows: FloatArray) -> BoolArray:
-        """Which rows belong to a history, and are free, (n,)."""
+        """Which rows belong to a history and are therefore free, (n,)."""
         g = self.task.scenario
         return np.array([g.is_history and g.in_reference(row) for row in rows], dtype=bool)
 
@@ -161,7 +161,7 @@ class CountedModel:
         return probabilities
 
     def plausible(self, X: FloatArray) -> BoolArray:
-        """As `Task.plausible`, but a point is judged once: some methods query the same ones many times."""
+        """Like `Task.plausible`, but cached, since some methods query the same points many times."""
         keys = [row.tobytes() for row in X]
         new = [i for i, key in enumerate(keys) if key not in self._plausible]
         if new:
@@ -169,7 +169,7 @@ class CountedModel:
         return np.array([self._plausible[key] for key in keys], dtype=bool)
 
     def is_hit(self, X: FloatArray) -> BoolArray:
-        """Which points the model gives another label than the row to explain, (n,)."""
+        """Which points have a label other than that of the row to explain, (n,)."""
         hits: BoolArray = self.predict(X) != self.before
         return hits
 
@@ -178,7 +178,7 @@ class CountedModel:
         return np.array([answer.label for answer in self._box.ask(rows)] if len(rows) else [], dtype=np.intp)
 
     def _numbers(self, rows: FloatArray) -> list[int]:
-        """How many different rows were queried with and before each of these."""
+        """The number of distinct rows queried up to and including each of these."""
         numbers = []
         for row in rows + 0.0:  # no negative zeros
             self._asked.add(row.tobytes())
@@ -186,7 +186,7 @@ class CountedModel:
         return numbers
 
     def _note(self, rows: FloatArray, is_hit: BoolArray, asked: int, numbers: list[int]) -> None:
-        """Record which of these rows, queried after `asked` others, are the best so far."""
+        """Record which of these rows, queried after `asked` others, improve on the best so far."""
         hits = np.flatnonzero(is_hit)
         if len(hits) == 0:
             return

@@ -1,12 +1,12 @@
-"""The task set of the suite "referee": tables, models and settings, each as one entry of a registry.
+"""The task set of the suite "referee": tables, models and settings, each one entry of a registry.
 
-A table is one entry of `TABLES`: the paper's eight data sets, and twelve tables that packages ship and that nothing in
-acex was tuned on. A task is a table with a model. Its name is that of the table (with a forest), or the table and a
-variant after a hyphen:
+`TABLES` contains the paper's eight data sets, and twelve tables that are shipped with packages and were not used to
+tune anything in acex. A task is a table with a model. It is named after the table (with a forest), or after the table
+and a variant, separated by a hyphen:
 
     mroz-boosting, mroz-network, mroz-linear    another model
     mroz-unfrozen                               no feature is frozen
-    mroz-apart                                  half of the rows train the model, the others are the reference
+    mroz-apart                                  the model is trained on half of the rows, the others are the reference
 
 Categories are codes for every method, as everywhere in the benchmark.
 """
@@ -33,19 +33,19 @@ from acex.space.space import Space
 from benchmarks.published import PAPER, binary, load
 from benchmarks.scenario import Forest, Scenario, coded, deviations
 
-MOST_ROWS = 4000  # of a table; larger ones are sampled
-LEAST_WITHHELD, MOST_WITHHELD = 40, 100  # rows to explain: a tenth of a shipped table within these limits
+MOST_ROWS = 4000  # larger tables are sampled
+LEAST_WITHHELD, MOST_WITHHELD = 40, 100  # rows to explain: a tenth of the table, within these limits
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table that a package ships, and the question asked of it.
+    """A table shipped with a package, and the prediction task.
 
     Args:
-        file: path of the CSV file, which begins with the name of the package.
+        file: path of the CSV file, starting with the name of the package.
         outcome: the column to predict.
-        above: the label is 1 where the outcome is larger than this.
-        without: columns to leave out: identifiers, copies of the outcome, powers and logarithms of others.
+        above: the label is 1 if the outcome is larger than this.
+        without: columns to leave out: identifiers, copies of the outcome, powers and logarithms of other columns.
         frozen: columns that may not change.
     """
 
@@ -62,7 +62,7 @@ class Table:
 
     @property
     def path(self) -> Path | None:
-        """Where the file is installed; None if it is not. Versions of a package ship different tables."""
+        """Where the file is installed; None if the package, or this version of it, does not have it."""
         spec = find_spec(self.package)
         if spec is None or spec.submodule_search_locations is None:
             return None
@@ -70,7 +70,7 @@ class Table:
         return path if path.exists() else None
 
     def read(self) -> pd.DataFrame:
-        """Features and outcome, columns with few values missing, complete rows only."""
+        """Features and outcome, without columns that miss many values and without incomplete rows."""
         if self.path is None:
             raise FileNotFoundError(f"{self.file}: install a version of {self.package} that ships it: make peers")
         table = pd.read_csv(self.path, sep=None, engine="python").rename(columns=lambda name: name.strip("' "))
@@ -138,7 +138,7 @@ APART = ("diabetes", "breast", "cmc", "german_credit", "mroz", "recid", "actg175
 
 @dataclass(frozen=True)
 class Variant:
-    """A table with a model, and whether features are frozen and the model has seen the reference."""
+    """A choice of model, whether features are frozen, and whether the model was trained on the reference."""
 
     table: str
     model: str = "forest"
