@@ -1,6 +1,6 @@
-"""The methods that are compared: each is one file with a function that `@method` registers.
+"""The methods that are compared: one file each, with a function that `@method` registers.
 
-A new method is a new file, and its name in `FILES`.
+To add a method, add a file and list it in `FILES`.
 """
 
 from importlib import import_module

@@ -18,7 +18,7 @@ from benchmarks.task import CountedModel, Task
 
 @method("ace-published", revision=PublishedAce.revision, style={"color": "#CC79A7", "linestyle": "--"})
 def ace_published(task: Task, model: CountedModel, seed: int) -> FloatArray:
-    """The algorithm to the letter, called through the public interface; ended by the budget of `penalty`."""
+    """The algorithm exactly as published, called through the public interface; limited by the budget of `penalty`."""
     return explained(task, model, seed)
 
 
@@ -28,12 +28,12 @@ def explained(
     """The answer of ACE with these repairs and settings, (1, d) or none."""
     s = task.scenario
     categorical = tuple(str(name) for name, is_one in zip(s.space.names, s.is_category, strict=True) if is_one)
-    # The first points of a history are its rows, and free.
+    # The first points of a history are its rows, which are free.
     first = (
         {"n0": 1 + len(s.reference), "initial": "reference"} if s.is_history else {"n0": FIRST_POINTS.get(s.name, 30)}
     )
     strategy = PublishedAce.with_repairs(*repairs, **{**first, "categorical": categorical, **settings})
-    # Without this repair the strategy has a filter of its own, on the points asked.
+    # Without this repair, the strategy has its own filter, which is fitted on the points queried.
     filtered = strategy.reference_lof and not s.is_history
     plausibility = Plausibility(kind="lof", scale=False) if filtered else None
     explainer = Explainer(model.predict, s.reference, space=s.space, plausibility=plausibility)

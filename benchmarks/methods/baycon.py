@@ -1,14 +1,14 @@
 """BayCon (Romashov et al. 2022, "BayCon: Model-agnostic Bayesian Counterfactual Generator").
 
-    score   of a point: 0 for a miss, (1 - Gower distance) * (share of features left alone) for a hit
-    forest  regression of the score on the change, its l1 norm and the number of features left alone
+    score   of a point: 0 for a miss, (1 - Gower distance) * (share of unchanged features) for a hit
+    forest  regression of the score on the change, its l1 norm and the number of unchanged features
 
-A round draws neighbours of the points asked last and random points, asks the 20 of greatest expected improvement, where
-the spread among the trees stands for the uncertainty, and fits the forest again. At the end all neighbours ever drawn
-are asked, and those hits are returned that the local outlier factor holds for inliers. The constants are those of the
-authors' code, its limit of 100 epochs included. As there, numbers are drawn between their 5 % and 95 % quantiles,
-Gower's distance divides them by that range plus one, and categories are drawn from all values that occur, and differ
-or do not. A number whose two quantiles are the same stays as it is (there it would become 0).
+A round draws neighbours of the points queried last and random points, queries the 20 with the greatest expected
+improvement (the spread among the trees is the uncertainty), and fits the forest again. At the end all neighbours ever
+drawn are queried, and the hits that are inliers by the local outlier factor are returned. The constants are those of
+the authors' code, including its limit of 100 epochs. As there, numbers are drawn between their 5 % and 95 % quantiles,
+and Gower's distance divides them by that range plus one; categories are drawn from all values that occur, and count as
+equal or different. A number whose two quantiles are equal is not changed (in the authors' code it would become 0).
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from acex.arrays import BoolArray, FloatArray, IntArray
 from benchmarks.methods.method import method
 from benchmarks.task import CountedModel, Task
 
-FIRST, NEIGHBOURS, RANDOM = 200, 100, 1000  # draws that change one feature; half as many change two, and so on
+FIRST, NEIGHBOURS, RANDOM = 200, 100, 1000  # draws that change one feature; half as many change two, ...
 ROUNDS = 100
-ASKED = 20  # in a round
-PATIENCE, ENOUGH = 10, 100  # ends after so many rounds without a better score, once so many hits are known
-OVERSAMPLED = 10  # how often more a new best point is shown to the forest
-NEARER = 0.95  # a draw may be nearer than its origin by this much, not more
+ASKED = 20  # queries per round
+PATIENCE, ENOUGH = 10, 100  # stop after 10 rounds without a better score, if 100 hits are known
+OVERSAMPLED = 10  # extra copies of a new best point in the training data of the forest
+NEARER = 0.95  # least nearness of an origin relative to that of a draw
 EPSILON = 0.001  # the least improvement that counts
-GRID = 0.01  # values are rounded to this part of a feature's range
+GRID = 0.01  # values are rounded to this fraction of a feature's range
 QUANTILES = 0.05, 0.95  # between which numbers are drawn
 
 
 @method("baycon", revision=2, style={"color": "#CC79A7"})
 def baycon(task: Task, model: CountedModel, seed: int) -> FloatArray:
-    """All plausible hits that were asked, (k, d)."""
+    """All plausible hits that were queried, (k, d)."""
     rng = np.random.default_rng(seed)
     X = around(task, rng)
     is_hit = model.is_hit(X)
@@ -87,17 +87,17 @@ def nearness(task: Task, X: FloatArray) -> FloatArray:
 
 
 def described(task: Task, X: FloatArray) -> FloatArray:
-    """What the forest sees of points, (n, d + 2)."""
+    """The inputs of the forest for points, (n, d + 2)."""
     change = X - task.x
     return np.column_stack([change, np.abs(change).sum(axis=1), (change == 0).sum(axis=1)])
 
 
 def most_promising(forest: RandomForestRegressor, known: FloatArray, candidates: FloatArray) -> IntArray:
-    """Which candidates improve most on the known points by expectation, greatest first, (ASKED,) or fewer."""
+    """The candidates with the greatest expected improvement, in descending order, (ASKED,) or fewer."""
     trees = np.stack([tree.predict(candidates) for tree in forest.estimators_])
     gain = trees.mean(axis=0) - forest.predict(known).max() - EPSILON
     spread = trees.std(axis=0)
-    z = gain / (spread + 1e-9)  # finite where all trees agree
+    z = gain / (spread + 1e-9)  # finite even if all trees agree
     improvement = gain * norm.cdf(z) + spread * norm.pdf(z)
     return np.argsort(-improvement, kind="stable")[:ASKED]
 
@@ -124,23 +124,23 @@ def anywhere(task: Task, rng: np.random.Generator) -> FloatArray:
 
 
 def new(task: Task, origin: FloatArray, X: FloatArray, known: FloatArray) -> FloatArray:
-    """Those draws that are not known and not much nearer than what they were drawn from, each once, (m, d)."""
+    """The distinct draws that are not known yet and not much nearer than their origins, (m, d)."""
     X = np.unique(X[NEARER * nearness(task, X) <= nearness(task, origin[None])], axis=0)
     seen = {row.tobytes() for row in known}
     unseen: FloatArray = X[np.array([row.tobytes() not in seen for row in X], dtype=bool)]
     return unseen
 
 
-@lru_cache(maxsize=1)  # asked for thousands of times in a row
+@lru_cache(maxsize=1)  # called thousands of times in a row
 def ends(task: Task) -> tuple[FloatArray, FloatArray]:
-    """Between which values numbers are drawn, (d,) each; the factual may lie outside."""
+    """The limits between which numbers are drawn, (d,) each; the factual may lie outside."""
     low, high = np.quantile(task.scenario.reference, QUANTILES, axis=0)
     return low, high
 
 
 @lru_cache(maxsize=1)
 def categories(task: Task) -> dict[int, FloatArray]:
-    """The values of each category among the reference, by feature."""
+    """The values of each categorical feature in the reference."""
     return {int(j): np.unique(task.scenario.reference[:, j]) for j in np.flatnonzero(task.scenario.is_category)}
 
 
@@ -159,10 +159,10 @@ def _features(task: Task, rng: np.random.Generator, n: int) -> BoolArray:
 def _normal(
     rng: np.random.Generator, n: int, mean: FloatArray, spread: FloatArray, low: FloatArray, high: FloatArray
 ) -> FloatArray:
-    """Normal draws between two ends, (n, d); the mean itself where there is no spread or one end is the other."""
+    """Normal draws between two limits, (n, d); the mean itself if the spread is 0 or the limits are equal."""
     is_free = (spread > 0) & (high > low)
     unit = np.where(is_free, spread, 1.0)
-    # Turned round so that the ends lie in the lower tail, where logarithms keep what differs.
+    # Mirrored so that the limits lie in the lower tail, where logarithms stay accurate.
     side = np.where(low + high > 2 * mean, -1.0, 1.0)
     a, b = np.sort(side * (np.stack([low, high]) - mean) / unit, axis=0)
     u = rng.random((n, len(mean)))
@@ -171,12 +171,12 @@ def _normal(
 
 
 def _changed(task: Task, rng: np.random.Generator, which: BoolArray, values: FloatArray) -> FloatArray:
-    """The factual with these features changed to these values, categories to any, where something changes, (m, d)."""
+    """The factual with these features set to these values, categories to random ones; only changed rows, (m, d)."""
     low, high = ends(task)
     grid = GRID * (high - low)
     values = (
         np.round(values / np.where(grid > 0, grid, 1.0)) * grid + 0.0
-    )  # no -0.0, which would pass for another value
+    )  # no -0.0, which would count as a different value
     moved = which & (np.abs(values - task.x) > grid) & (grid > 0)
     X = np.where(moved, values, task.x)
     for j, known in categories(task).items():

@@ -1,4 +1,4 @@
-"""CFNOW as its own package runs it (`make peers`). Without scores it would have no direction, so it gets them."""
+"""CFNOW from its own package (`make peers`). It uses the model's scores, without which it would have no direction."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from benchmarks.methods.isolated import isolated
 from benchmarks.methods.method import method
 from benchmarks.task import CountedModel, Task
 
-SECONDS = 10  # of computing; bounds only its refining
-STUCK = 1  # seconds of computing without a query: its greedy search has no change left to try, and tries for ever
+SECONDS = 10  # CPU seconds; limits only the refinement of the first counterfactual
+STUCK = 1  # CPU seconds without a query: the greedy search has no change left to try, and would loop forever
 
 
 @method(
     "cfnow", needs=("cfnow", "make peers"), given="scores", revision=2, style={"color": "#CC79A7", "linestyle": "--"}
 )
 def cfnow(task: Task, model: CountedModel, seed: int) -> FloatArray:
-    """What CFNOW's greedy search finds with its defaults, given the model's scores, (1, d) or none.
+    """The result of CFNOW's greedy search with its defaults, given the model's scores, (1, d) or none.
 
-    It cannot freeze features, so queries and answers are moved to the nearest point that the row may become.
+    It cannot freeze features, so queries and answers are moved to the nearest allowed point.
     """
     names = [f.name for f in task.scenario.space.features]
     clock = _Clock()
@@ -56,7 +56,7 @@ def cfnow(task: Task, model: CountedModel, seed: int) -> FloatArray:
 
 
 class _Clock:
-    """A clock of CPU time, so that CFNOW gets the same amount on a busy machine; its time is over when it is stuck."""
+    """A clock of CPU time, so that CFNOW gets as much on a busy machine; it jumps ahead when the search is stuck."""
 
     def __init__(self) -> None:
         self.queried = time.process_time()
@@ -79,7 +79,7 @@ class _Clock:
 
 
 def of_neighbours(change_vectors: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function, quicker: of the points found so far it needs only those that differ in one feature at most."""
+    """The same function, but faster: it only uses those points found so far that differ in at most one feature."""
 
     def quicker(factual: Any, factual_np: Any, point: FloatArray, *rest: Any) -> Any:
         found = np.asarray(rest[-1])

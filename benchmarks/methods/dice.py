@@ -1,7 +1,7 @@
-"""DiCE as its own package runs it (`make peers`), with the label, one-hot, in place of probabilities.
+"""DiCE from its own package (`make peers`), with one-hot labels in place of probabilities.
 
-A point that no row can hold, such as half a child, is queried and returned as the nearest possible one. Categories
-count as their codes, as everywhere in the benchmark.
+For an impossible point, such as half a child, the nearest possible one is queried and returned. Categories count as
+their codes, as everywhere in the benchmark.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from benchmarks.methods.isolated import isolated
 from benchmarks.methods.method import method
 from benchmarks.task import UNLIMITED, CapReached, CountedModel, Task
 
-GENETIC_LIMIT = 5000  # queries beyond the labels of the reference; without a counterfactual it would never stop
+GENETIC_LIMIT = 5000  # queries in addition to the labels of the reference; without a counterfactual it would never stop
 OUTCOME = "outcome of the row"  # no feature has this name
 NEEDS = ("dice_ml", "make peers")
 
 
 @method("dice-random", needs=NEEDS, given="ranges", style={"color": "#56B4E9"})
 def dice_random(task: Task, model: CountedModel, seed: int) -> FloatArray:
-    """What DiCE finds by random sampling with its defaults, (1, d) or none."""
+    """The result of DiCE's random sampling with its defaults, (1, d) or none."""
     return _dice(task, _Classifier(task, model), seed, method="random", settings={"random_seed": seed})
 
 
@@ -30,7 +30,7 @@ def dice_random(task: Task, model: CountedModel, seed: int) -> FloatArray:
     "dice-genetic", needs=NEEDS, given=OUTCOMES, labels_reference=True, style={"color": "#56B4E9", "linestyle": "--"}
 )
 def dice_genetic(task: Task, model: CountedModel, seed: int) -> FloatArray:
-    """What DiCE's genetic search finds with its defaults, (1, d) or none. It queries all labels of the reference."""
+    """The result of DiCE's genetic search with its defaults, (1, d) or none. It queries all labels of the reference."""
     limit = len(task.scenario.reference) + GENETIC_LIMIT
     return _dice(task, _Classifier(task, model, limit), seed, method="genetic", settings={})
 
@@ -66,12 +66,12 @@ def _dice(task: Task, classifier: _Classifier, seed: int, *, method: str, settin
             if "No counterfactuals found" not in str(error):
                 raise
             return np.empty((0, len(names)))
-    result = found.cf_examples_list[0].final_cfs_df_sparse  # what it shows
+    result = found.cf_examples_list[0].final_cfs_df_sparse  # what DiCE displays
     return _points(task, result) if result is not None else np.empty((0, len(names)))
 
 
 class _Classifier:
-    """A scikit-learn like classifier of frames that queries the counted model, up to a limit."""
+    """A classifier of data frames, as in scikit-learn, that queries the counted model, up to a limit."""
 
     def __init__(self, task: Task, model: CountedModel, limit: int = UNLIMITED) -> None:
         self._task, self._model, self._limit = task, model, limit
@@ -87,7 +87,7 @@ class _Classifier:
 
 
 def _points(task: Task, rows: pd.DataFrame) -> FloatArray:
-    """What DiCE means by these rows, (n, d): it keeps single precision, which would move features that stay."""
+    """The points for rows of DiCE, (n, d); its single precision would otherwise change features that stay."""
     space = task.scenario.space
     X = rows[[f.name for f in space.features]].to_numpy(dtype=float)
     return space.snap(np.where(X.astype(np.float32) == task.x.astype(np.float32), task.x, X))

@@ -1,4 +1,4 @@
-"""Strategy "feasible" of acex, called as a user calls it."""
+"""Strategy "feasible" of acex, called through the public interface."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from acex.space.plausibility import Plausibility
 from benchmarks.methods.method import method
 from benchmarks.task import CountedModel, Task
 
-MARGIN = 0.7  # share of the surroundings, by the surrogate
+MARGIN = 0.7  # share of close rows that must be hits according to the surrogate
 OUTCOMES = "rows, their true outcomes"
 DOTTED = (0, (1, 1))
 
 
 @method("feasible", revision=Feasible.revision, style={"color": "black", "linewidth": 2.6})
 def feasible(task: Task, model: CountedModel, seed: int) -> FloatArray:
-    """The default strategy with the default budget; stops by itself."""
+    """The default strategy with the default budget; it stops by itself."""
     return explained(task, model, seed, strategy="feasible")
 
 
@@ -44,7 +44,7 @@ def feasible_150(task: Task, model: CountedModel, seed: int) -> FloatArray:
 
 @method("feasible-margin", revision=Feasible.revision, given=OUTCOMES)
 def feasible_margin(task: Task, model: CountedModel, seed: int) -> FloatArray:
-    """With outcomes, and an answer whose surroundings are hits as well."""
+    """With outcomes, and an answer around which most rows are hits as well."""
     return explained(task, model, seed, outcomes=task.scenario.labels, strategy=Feasible(margin=MARGIN))
 
 

@@ -1,4 +1,4 @@
-"""Gower's distance, in which the methods of others measure: the mean over features of the step over the range."""
+"""Gower's distance, used by methods of other authors: the mean over features of the step divided by the range."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.task import Task
 
 
 def widths(task: Task) -> FloatArray:
-    """The range of each feature among the reference, 1 where it never varies, (d,)."""
+    """The range of each feature in the reference, 1 if it is constant, (d,)."""
     width = np.ptp(task.scenario.reference, axis=0)
     return np.where(width > 0, width, 1.0)
 

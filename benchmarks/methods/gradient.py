@@ -1,16 +1,16 @@
-"""Descent by gradient (Wachter et al. 2017) on a network that learns from some labels.
+"""Gradient descent (Wachter et al. 2017) on a network that is trained on some labels.
 
     z      a point, in steps from the factual, (d,)
     f(z)   logit of a small network that z is a hit: w2 . tanh(W1' z + b1) + b2
 
-The real model has no gradient to be asked for, so a network stands in. It learns from the labels of random reference
-rows, about as many as ACE asks for one image in its paper, and these count as queries.
+The real model does not provide gradients, so a network replaces it. The network is trained on the labels of random
+reference rows, about as many as ACE queries for one image in its paper, and these count as queries.
 
-gradient   lambda * max(kappa - f(z), 0) + |z|^2, in deviations. Lambda doubles, and each descent begins where the last
-           one ended; where the network sees a hit the real model is asked, until it agrees
+gradient   lambda * max(kappa - f(z), 0) + |z|^2, in deviations. Lambda doubles, and each descent starts where the last
+           one ended; if the network predicts a hit, the real model is queried, until it agrees
 omnixai    as the package OmniXAI does it on images (its image explainer and its defaults): c * max(kappa - f(z), 0) +
            |z|_1, in ranges. 1000 steps of plain descent from the factual for each of five c, found by bisection; the
-           answer is the point nearest in l1 that the network calls a hit, and the real model is asked once.
+           answer is the point nearest in l1 that the network calls a hit, and the real model is queried once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LABELLED = 60
 HIDDEN = 32  # units of the network
 KAPPA = 10.0  # as in OmniXAI: how far beyond the boundary the hinge still pulls
 FIRST_LAMBDA, DOUBLINGS = 0.05, 15
-STEPS, RATE = 100, 0.05  # of Adam, for each lambda
+STEPS, RATE = 100, 0.05  # of Adam, per value of lambda
 OMNIXAI_WEIGHT, OMNIXAI_BISECTIONS, OMNIXAI_STEPS, OMNIXAI_RATE, OMNIXAI_CLIP = 10.0, 5, 1000, 0.01, 1e3
 
 
@@ -42,7 +42,7 @@ def gradient(task: Task, model: CountedModel, seed: int) -> FloatArray:
     rows = np.unique(task.project(task.scenario.reference), axis=0)
     rows = rows[np.random.default_rng(seed).permutation(len(rows))[:LABELLED]]
     is_hit = model.is_hit(rows)
-    if is_hit.any():  # a network that has seen no hit points nowhere
+    if is_hit.any():  # without a hit in the training data, the network gives no direction
         network = Network.fit((np.vstack([task.x, rows]) - task.x) / unit, np.append(False, is_hit), seed)
         z, asked = np.zeros_like(task.x), task.x
         for weight in FIRST_LAMBDA * 2.0 ** np.arange(DOUBLINGS):
@@ -109,10 +109,10 @@ class Network:
 
     @classmethod
     def fit(cls, Z: FloatArray, is_hit: BoolArray, seed: int) -> Network:
-        """The network that tells these hits from these misses."""
+        """A network trained to tell these hits from these misses."""
         classifier = MLPClassifier((HIDDEN,), activation="tanh", solver="lbfgs", alpha=0.1, random_state=seed)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # near enough for a direction
+            warnings.simplefilter("ignore", ConvergenceWarning)  # accurate enough for a direction
             classifier.fit(Z, is_hit)
         (W1, w2), (b1, b2) = classifier.coefs_, classifier.intercepts_
         return cls(W1, b1, w2[:, 0], float(b2[0]))
@@ -125,7 +125,7 @@ class Network:
 
 
 def descended(task: Task, network: Network, z: FloatArray, weight: float) -> FloatArray:
-    """Where Adam (Kingma & Ba 2015) comes to from z with this lambda, within what the row may become, (d,)."""
+    """The result of Adam (Kingma & Ba 2015) started at z with this lambda, within the allowed region, (d,)."""
     low, high = ((end - task.x) / task.scenario.deviations for end in (task.region.low, task.region.high))
     first, second = np.zeros_like(z), np.zeros_like(z)
     for t in range(1, STEPS + 1):

@@ -1,16 +1,16 @@
 """Growing Spheres (Laugel et al. 2018, "Comparison-based inverse classification for interpretability in machine
 learning"), with the layers of CARLA (Pawelczyk et al. 2021), which ACE was compared with.
 
-CARLA draws 1000 points in a spherical layer of width 0.2 around the row, two-valued features by a fair coin instead,
-and takes the next layer as long as there is no hit; the nearest hit is its answer. Its first layer is not shrunk. A
-radius is uniform within its layer, so the inner part is denser than with a uniform volume. Whole numbers, also the
-codes of categories, are rounded.
+CARLA draws 1000 points in a spherical layer of width 0.2 around the row (binary features by a fair coin) and continues
+with the next layer until there is a hit; the nearest hit is its answer. Its first layer is not shrunk. The radius is
+uniform within a layer, so the inner part is denser than with a uniform volume. Whole numbers, including the codes of
+categories, are rounded.
 
 growing-spheres       features scaled to [0, 1], as CARLA's own data sets are, followed by Laugel's projection: the
-                      changes of the nearest hit are undone one by one, the smallest first, where it stays a hit
+                      changes of the nearest hit are reverted one by one, smallest first, as long as it stays a hit
 growing-spheres-raw   layers of 0.2 in the units of the table and no projection. This is how ACE's paper seems to have
                       run it: its queries are 1000 d2 / 0.2, and its g1 / d2 is that of a random direction,
-                      sqrt(2 d / pi), which a projection would lower
+                      sqrt(2 d / pi), which a projection would reduce
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def growing_spheres_raw(task: Task, model: CountedModel, seed: int) -> FloatArra
 def nearest_hit(task: Task, model: CountedModel, seed: int, unit: FloatArray) -> FloatArray:
     """The nearest hit of the first layer that has one, (d,).
 
-    Where no counterfactual exists the spheres grow until the model's cap ends them.
+    If there is no counterfactual, the spheres grow until the query cap is reached.
     """
     for X in layers(task, seed, unit):
         hits = X[model.is_hit(X)]
@@ -54,7 +54,7 @@ def nearest_hit(task: Task, model: CountedModel, seed: int, unit: FloatArray) ->
 
 
 def layers(task: Task, seed: int, unit: FloatArray) -> Iterator[FloatArray]:
-    """One layer after the other, as points that the row may become, each (LAYER, d); `unit` of length, (d,)."""
+    """One layer after the other, as allowed points, each (LAYER, d); `unit` is the unit of length, (d,)."""
     rng = np.random.default_rng(seed)
     reference = task.scenario.reference
     is_coin = task.movable & np.array([len(np.unique(column)) == 2 for column in reference.T])
@@ -70,7 +70,7 @@ def layers(task: Task, seed: int, unit: FloatArray) -> Iterator[FloatArray]:
 
 
 def shell(rng: np.random.Generator, d: int, low: float) -> FloatArray:
-    """Steps of lengths from `low` to `low + STEP` in directions of all kinds, (LAYER, d)."""
+    """Steps of length `low` to `low + STEP` in random directions, (LAYER, d)."""
     direction = rng.standard_normal((LAYER, d))
     radius = low + STEP * rng.random((LAYER, 1))
     steps: FloatArray = direction * radius / np.linalg.norm(direction, axis=1, keepdims=True)
@@ -78,7 +78,7 @@ def shell(rng: np.random.Generator, d: int, low: float) -> FloatArray:
 
 
 def projected(task: Task, model: CountedModel, hit: FloatArray) -> FloatArray:
-    """The hit with as many features as possible back at the factual's values, (d,)."""
+    """The hit with as many features as possible reset to the factual's values, (d,)."""
     for j in np.argsort(np.abs(hit - task.x) / widths(task), kind="stable"):
         undone = hit.copy()
         undone[j] = task.x[j]

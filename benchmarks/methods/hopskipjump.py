@@ -20,12 +20,12 @@ START_DRAWS = 100  # as in the package
     style={"color": "#D55E00", "linestyle": ":"},
 )
 def hopskipjump(task: Task, model: CountedModel, seed: int) -> FloatArray:
-    """Where HopSkipJump ends with its defaults, on standardised features around the row, (1, d) or none.
+    """The result of HopSkipJump with its defaults, on standardised features around the row, (1, d) or none.
 
-    Made for continuous data: where features are codes, the boundary that it walks along is a staircase.
+    It is made for continuous data; if features are codes, the boundary that it follows is a step function.
     """
     region, unit = task.region, task.scenario.deviations
-    # A frozen feature needs some width: the attack divides by it.
+    # The attack divides by the width of each feature, so frozen features need some width.
     low = np.where(task.movable, (region.low - task.x) / unit, -1.0).astype(np.float32)
     high = np.where(task.movable, (region.high - task.x) / unit, 1.0).astype(np.float32)
     mask = task.movable.astype(np.float32)[None]
@@ -36,7 +36,7 @@ def hopskipjump(task: Task, model: CountedModel, seed: int) -> FloatArray:
     def one_hot(Z: FloatArray) -> FloatArray:
         return np.eye(2)[model.predict(points(Z))]
 
-    # The package draws its start from numbers that cannot be seeded; otherwise this is what it does.
+    # Same as in the package, whose random numbers for the start cannot be seeded.
     draws = np.random.default_rng(seed).uniform(low, high, (START_DRAWS, len(low))).astype(np.float32) * mask
     start = next((z for z in draws if model.is_hit(points(z))[0]), None)
     if start is None:

@@ -1,4 +1,4 @@
-"""Running code of other packages: no output, seeded global random numbers."""
+"""Run code of other packages without output and with seeded global random numbers."""
 
 from __future__ import annotations
 

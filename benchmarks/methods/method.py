@@ -1,4 +1,4 @@
-"""What the benchmark knows about a method, and the registry that `@method` fills."""
+"""The description of a method, and the registry that `@method` fills."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Method:
 
     name: str
     explain: Explain
-    style: dict[str, Any] = field(default_factory=dict)  # of its line in pictures; colours of Okabe and Ito
+    style: dict[str, Any] = field(default_factory=dict)  # of its line in plots; colours of Okabe and Ito
     given: str = "rows"  # input in addition to the model's labels; rows are those of the reference
-    revision: int = 1  # raise it when the same task and seed lead to other queries: its results are measured again
-    labels_reference: bool = False  # queries the label of every reference row, which serves all explained rows
+    revision: int = 1  # increase it if queries change for the same task and seed, to measure it again
+    labels_reference: bool = False  # queries the label of every reference row, once for all explained rows
     numbers_only: bool = False  # cannot handle categories
     needs: tuple[str, str] = ("acex", "")  # module, and the command that installs it
 

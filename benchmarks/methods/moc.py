@@ -3,18 +3,18 @@
     F   (n, 4): 0 for a hit and 1 for a miss; Gower distance to the factual; number of changed features;
         Gower distance to the nearest reference row
 
-An individual is a point with a flag for each feature that keeps it at the factual's value. The numbers below are those
-that the authors tuned, and survival is theirs: misses after hits, doubles last, and crowding both among objectives and
-among points. Categories count as their codes.
+An individual is a point with a flag for each feature that keeps it at the factual's value. The constants below were
+tuned by the authors, and survival is theirs: hits before misses, duplicates last, and crowding both among objectives
+and among points. Categories count as their codes.
 
 moc        175 generations. The first population keeps a feature with probability one half, and mutation is normal with
            the feature's deviation: the package's options "random" and no conditional mutator
-moc-stop   the same, ended as the package can, when the volume that the population dominates has not grown for ten
-           generations. So ACE's paper seems to have run it: its fewest queries, 220, are the first population and ten
-           generations, with which nothing is found where the first hit comes late
-moc-ice    as in MOC's paper, also ended by stagnation. The first population changes a feature the more often, the more
-           the model's answer varies along it (its ICE curve, whose points are queries too), and mutation draws from the
-           feature's distribution given the others. That is a transformation tree in the paper, and here the values of
+moc-stop   the same, but it stops (an option of the package) if the volume that the population dominates has not grown
+           for ten generations. ACE's paper seems to have run it like this: its fewest queries, 220, are the first
+           population and ten generations, which is too few if the first hit comes late
+moc-ice    as in MOC's paper, with the same stopping rule. The first population changes a feature the more often, the
+           more the model's answer varies along it (its ICE curve, whose points are queries too), and mutation draws
+           from the feature's distribution given the others: a transformation tree in the paper, and here the values of
            the 20 reference rows that are nearest in the other features
 """
 
@@ -32,9 +32,9 @@ from benchmarks.task import CountedModel, Task
 POPULATION, GENERATIONS = 20, 175
 RECOMBINED, RECOMBINED_VALUE, RECOMBINED_FLAG = 0.57, 0.85, 0.88  # probabilities: of a pair, then of each feature
 MUTATED, MUTATED_VALUE, MUTATED_FLAG = 0.79, 0.56, 0.32  # of a child, then of each feature
-PATIENCE, MOST_GENERATIONS = 10, 500  # of the other way to end
+PATIENCE, MOST_GENERATIONS = 10, 500  # of the stopping rule
 SPREAD = 5.0  # of simulated binary crossover: greater keeps children nearer to their parents
-ICE_POINTS = 20  # of the curve of each feature
+ICE_POINTS = 20  # points of the ICE curve of each feature
 ICE_RANGE = 0.01, 0.99  # probabilities to change the features of least and greatest variation
 NEIGHBOURS = 20  # reference rows that a conditional mutation draws from
 NEEDS = ("pymoo", "pip install 'acex[bench]'")
@@ -42,13 +42,13 @@ NEEDS = ("pymoo", "pip install 'acex[bench]'")
 
 @method("moc", needs=NEEDS, style={"color": "#009E73"})
 def moc(task: Task, model: CountedModel, seed: int) -> FloatArray:
-    """The hits that no other point asked is better than in all objectives, (k, d)."""
+    """The hits that are not dominated by any other point queried, (k, d)."""
     return _evolved(task, model, seed, GENERATIONS, patience=GENERATIONS)
 
 
 @method("moc-stop", needs=NEEDS, style={"color": "#009E73", "linestyle": ":"})
 def moc_until_it_stagnates(task: Task, model: CountedModel, seed: int) -> FloatArray:
-    """The same, ended when the dominated volume has not grown for some generations."""
+    """The same, but it stops if the dominated volume has not grown for some generations."""
     return _evolved(task, model, seed, MOST_GENERATIONS, PATIENCE)
 
 
@@ -86,7 +86,7 @@ def _evolved(
 
 
 def ice_probabilities(task: Task, model: CountedModel) -> FloatArray:
-    """How often the first population changes each feature, (d,): by the deviation of the labels along it."""
+    """How often the first population changes each feature, (d,), from the deviation of the labels along it."""
     deviations = np.zeros(len(task.x))
     for j in np.flatnonzero(task.movable):
         curve = np.repeat(task.x[None], ICE_POINTS, axis=0)
@@ -96,13 +96,13 @@ def ice_probabilities(task: Task, model: CountedModel) -> FloatArray:
     movable = deviations[task.movable]
     least, most = ICE_RANGE
     spread = np.ptp(movable)
-    if spread == 0:  # the answer varies along no feature, or along all alike
+    if spread == 0:  # the answer varies along no feature, or equally along all
         return np.full(len(task.x), 0.5)
     return np.asarray(least + (most - least) * np.clip((deviations - movable.min()) / spread, 0, 1))
 
 
 def conditional_values(task: Task, rng: np.random.Generator, X: FloatArray, mutated: BoolArray) -> FloatArray:
-    """The points with their mutated features drawn from reference rows like them in all others, (n, d)."""
+    """The points with mutated features drawn from reference rows that are similar in the other features, (n, d)."""
     reference, width = task.scenario.reference, widths(task)
     X = X.copy()
     for j in rng.permutation(X.shape[1]):
@@ -118,14 +118,14 @@ def conditional_values(task: Task, rng: np.random.Generator, X: FloatArray, muta
 
 
 def objectives(task: Task, X: FloatArray, is_hit: BoolArray) -> FloatArray:
-    """What is minimised, (n, 4)."""
+    """The objectives, which are minimised, (n, 4)."""
     to_factual = gower(task, X, task.x[None])[:, 0]
     to_reference = gower(task, X, task.scenario.reference).min(axis=1)
     return np.column_stack([~is_hit, to_factual, (task.x != X).sum(axis=1), to_reference])
 
 
 def volume(task: Task, F: FloatArray) -> float:
-    """How much of the space of objectives the points dominate, up to the worst that can be."""
+    """The volume of the objective space that the points dominate, up to the worst possible values."""
     from pymoo.indicators.hv import HV
 
     worst = np.array([1.0, 1.0, len(task.x), 1.0])
@@ -133,7 +133,7 @@ def volume(task: Task, F: FloatArray) -> float:
 
 
 def fronts(F: FloatArray) -> IntArray:
-    """To which front of non-dominated points each point belongs, the best being 0, (n,)."""
+    """The non-dominated front of each point, 0 is best, (n,)."""
     from pymoo.util.nds.non_dominated_sorting import NonDominatedSorting
 
     ranks: IntArray = NonDominatedSorting().do(F, return_rank=True)[1]
@@ -141,14 +141,14 @@ def fronts(F: FloatArray) -> IntArray:
 
 
 def fitness(task: Task, X: FloatArray, F: FloatArray) -> IntArray:
-    """The place of each point when the best come first, (n,)."""
+    """The rank of each point, best first, (n,)."""
     n = len(X)
-    front = np.full(n, n, dtype=float)  # doubles come last
+    front = np.full(n, n, dtype=float)  # duplicates come last
     once = np.sort(np.unique(F, axis=0, return_index=True)[1])
     hits, misses = once[F[once, 0] == 0], once[F[once, 0] == 1]
     if len(hits):
         front[hits] = fronts(F[hits])
-    front[misses] = n - 1 - np.arange(len(misses))[::-1] / n  # one label says nothing about how far off: oldest first
+    front[misses] = n - 1 - np.arange(len(misses))[::-1] / n  # labels do not tell how close a miss is: oldest first
     crowding = np.zeros(n)
     for f in np.unique(front[hits]):
         members = np.flatnonzero(front == f)
@@ -181,7 +181,7 @@ def offspring(
     places: IntArray,
     conditional: bool = False,
 ) -> tuple[FloatArray, BoolArray]:
-    """As many children as parents, (n, d), and their flags, (n, d)."""
+    """The children, as many as parents, (n, d), and their flags, (n, d)."""
     n, d = X.shape
     rivals = rng.integers(0, n, (2, n))
     winners = np.where(places[rivals[0]] < places[rivals[1]], rivals[0], rivals[1])

@@ -13,7 +13,7 @@ BISECTIONS = 8, 5  # before and after changes are reverted
 
 @method("nearest", style={"color": "#0072B2"})
 def nearest(task: Task, model: CountedModel, seed: int) -> FloatArray:
-    """Query reference rows by increasing cost until one is a hit, bisect the way back, revert changes, bisect again."""
+    """Query reference rows by increasing cost until one is a hit, then bisect, revert changes and bisect again."""
     rows = np.unique(task.project(task.scenario.reference), axis=0)
     rows = rows[(rows != task.x).any(axis=1)]
     best = next((row for row in rows[np.argsort(task.cost(rows), kind="stable")] if model.is_hit(row[None])[0]), None)
@@ -30,7 +30,7 @@ def nearest(task: Task, model: CountedModel, seed: int) -> FloatArray:
 
 
 def _nearer(task: Task, model: CountedModel, hit: FloatArray, steps: int) -> FloatArray:
-    """The hit nearest to the factual found by bisecting the way `steps` times, (d,)."""
+    """The hit nearest to the factual found by bisecting the line to it `steps` times, (d,)."""
     best, low, high = hit, 0.0, 1.0
     for _ in range(steps):
         middle = (low + high) / 2

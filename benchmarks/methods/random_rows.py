@@ -1,4 +1,4 @@
-"""Baseline: the best of some random reference rows."""
+"""Baseline: the cheapest hit among random reference rows."""
 
 from __future__ import annotations
 

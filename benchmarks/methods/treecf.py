@@ -1,4 +1,4 @@
-"""The package treecf, which reads the trees of the model: the least l1 distance of a forest or of boosting."""
+"""The package treecf, which uses the trees of the model to find the least l1 distance for a forest or boosting."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchmarks.scenario import Forest
 from benchmarks.task import CountedModel, Task
 
 SECONDS = 10.0  # as in the package
-EDGE = 1e-9  # above one half: a tie is no flip
+EDGE = 1e-9  # margin above one half: a tie does not flip the label
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,14 +43,14 @@ def treecf(task: Task, model: CountedModel, seed: int) -> FloatArray:
 
 
 def solved(task: Task, seconds: float, seed: int = 0) -> Solved:
-    """The least l1 distance that a hit can have, with the trees in view."""
+    """The least l1 distance that a hit can have, computed from the trees."""
     import treecf as package
     from treecf.ir.parsers import parse_model
 
     g = task.scenario
     black_box = copy(g.model)
     if isinstance(black_box, Forest):
-        black_box.__class__ = RandomForestClassifier  # treecf knows classes by their names
+        black_box.__class__ = RandomForestClassifier  # treecf recognises classes by name
     model = _between_whole_numbers(parse_model(black_box), g.space.is_whole)
     names = list(model.feature_names)
     constraints = [
@@ -59,11 +59,11 @@ def solved(task: Task, seconds: float, seed: int = 0) -> Solved:
     ]
     policy: dict[str, Any] = {names[j]: "integer" for j in np.flatnonzero(g.space.is_whole & task.movable)}
     explainer = package.Explainer(model, constraints=constraints, normalizers=g.deviations, value_policy=policy)
-    middle = 0.5 if model.link.name == "IDENTITY" else 0.0  # a forest's score is a share of trees
+    middle = 0.5 if model.link.name == "IDENTITY" else 0.0  # the score of a forest is a share of trees
     is_zero = g.predict(task.x[None])[0] == 0
     target = package.Target.raw(op=">=" if is_zero else "<=", value=middle + EDGE)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a timeout is in the result
+        warnings.simplefilter("ignore")  # timeouts are reported in the result
         found = explainer.explain(task.x, target, backend="exact", time_budget_s=seconds, seed=seed)
     is_complete = bool(found.solver_stats.get("completed"))
     if not isinstance(found, package.Counterfactual):
