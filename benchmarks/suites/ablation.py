@@ -1,11 +1,11 @@
-"""What each repair of ACE is worth, and what its hyperparameters change.
+"""The effect of each repair of ACE, and of its hyperparameters.
 
     python -m benchmarks run --suite ablation,sweep
 
 ablation   ACE as published, with each repair alone, and with all of them, on rows of the mixed test
-sweep      ACE as published with the values of the paper's appendix G, one at a time, and with other seeds alone
+sweep      ACE as published with the values of the paper's appendix G, one at a time, and with other seeds only
 
-Two repairs are in "all repairs" only, because they change nothing alone: `gives_up` needs a search without a hit, which
+Two repairs are only in "all repairs", because they have no effect alone: `gives_up` needs a search without a hit, which
 `one_class` allows, and `falls_back` a Sobol step that finds nothing, which `sobol_rays` allows.
 """
 
@@ -41,24 +41,24 @@ SWEPT: dict[str, tuple[float, ...]] = {  # the ranges of appendix G; the paper's
     "growth": (1.1, 1.3, 1.7, 1.9),
     "sobol": (1000, 4000, 10000),
     "beta": (0.1, 1, 3, 7, 10, 100),
-    "seed": (100, 200, 300, 400, 500),  # no hyperparameter: what chance alone changes
+    "seed": (100, 200, 300, 400, 500),  # not a hyperparameter: the effect of chance alone
 }
 SETTINGS = {"default": {}, **{f"{name}={value:g}": {name: value} for name, values in SWEPT.items() for value in values}}
 SWEPT_DATA = ("diabetes", "breast")  # numbers only: a run takes seconds
 
 
 def measure(job: Job) -> list[Line]:
-    """What ACE with some repairs reaches on a row."""
+    """The result of ACE with some repairs on a row."""
     return timed(job, VARIANTS[job.method], {})
 
 
 def measure_setting(job: Job) -> list[Line]:
-    """What ACE as published reaches on a row with other values of its hyperparameters."""
+    """The result of ACE as published on a row, with other values of its hyperparameters."""
     return timed(job, (), SETTINGS[job.method])
 
 
 def timed(job: Job, repairs: Sequence[str], settings: dict[str, Any]) -> list[Line]:
-    """The line of one run, with its processor time."""
+    """The line of one run, with its CPU time."""
     settings = dict(settings)
     shift = int(settings.pop("seed", 0))
 
@@ -74,7 +74,7 @@ def timed(job: Job, repairs: Sequence[str], settings: dict[str, Any]) -> list[Li
 
 
 def complete(lines: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
-    """The rows that all of these methods have."""
+    """The lines of rows for which all of these methods have results."""
     lines = lines[lines["method"].isin(list(methods))]
     counts = lines.groupby(["data", "row"])["method"].transform("nunique")
     return lines[counts == len(methods)]
@@ -89,7 +89,7 @@ def ratio(lines: pd.DataFrame, method: str, base: str) -> tuple[float, float, fl
 
 
 def ablation_tables(lines: pd.DataFrame) -> dict[str, Table]:
-    """One line a variant over the rows that every variant has, and cost and queries by data set."""
+    """One line per variant over the rows that all variants have, and cost and queries by data set."""
     shared = complete(lines, list(VARIANTS))
     if shared.empty:
         return {}
@@ -144,7 +144,7 @@ def ablation_tables(lines: pd.DataFrame) -> dict[str, Table]:
 
 
 def sweep_tables(lines: pd.DataFrame) -> dict[str, Table]:
-    """For each hyperparameter the range of its means, beside that of seeds alone."""
+    """The range of means for each hyperparameter, compared with that for seeds alone."""
     shared = complete(lines, list(SETTINGS))
     if shared.empty:
         return {}

@@ -1,14 +1,14 @@
-"""When an explanation says that it is long or may be improved: `FEW_CHANGES` and `HIGH_ODDS`, on simulated tasks.
+"""When an explanation should remark that it is long or can be improved: `FEW_CHANGES` and `HIGH_ODDS`.
 
     python -m benchmarks run --suite advice
 
-One row of each simulated task of validation (`benchmarks.belief.simulated`) is searched with a budget of 60, with known
-outcomes or without. Columns of a raw line:
+One row of each simulated validation task (`benchmarks.belief.simulated`) is searched with a budget of 60, with or
+without known outcomes. Columns of a raw line:
 
-    features, changes    of the table, and of the answer
-    odds                 the stated chance that a counterfactual at half the cost exists
-    cost, best           cost of the answer, and the least cost known, of it and of a search with 40,000 queries
-    shortest             the fewest changes of a known hit within the rules, plausible or not, of up to 40,000 queries
+    features, changes    number of features of the table, and of changes of the answer
+    odds                 the stated probability that a counterfactual at half the cost exists
+    cost, best           cost of the answer, and the least cost known, from it or a search with 40,000 queries
+    shortest             the fewest changes of a known hit within the rules, plausible or not, from up to 40,000 queries
                          for each number of changes
 """
 
@@ -35,7 +35,7 @@ ODDS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)  # values of HIGH_ODDS that are com
 
 
 def measure(job: Job) -> list[Line]:
-    """One search, and what a long search knows."""
+    """One search, compared with a long one."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         case = task(VALIDATION + job.row, 1)[0]
@@ -66,7 +66,7 @@ def measure(job: Job) -> list[Line]:
 
 
 def tables(lines: pd.DataFrame) -> dict[str, Table]:
-    """What would follow from each value of both constants."""
+    """The consequences of each value of both constants."""
     found = lines[lines["outcome"] == "found"]
     is_far = found["best"] <= found["cost"] / 2
     long, high = [], []
@@ -98,7 +98,7 @@ def tables(lines: pd.DataFrame) -> dict[str, Table]:
 
 
 def share(which: pd.Series[bool]) -> str:
-    """How many of these, in percent and as counts."""
+    """The share of these that is true, in percent and as counts."""
     return f"{number(100 * which.mean(), 0)}% ({which.sum()} of {len(which)})" if len(which) else "–"
 
 

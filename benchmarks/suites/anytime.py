@@ -1,4 +1,4 @@
-"""The best cost so far against queries: strategy "feasible" with different help, beside the method "nearest".
+"""The best cost so far against queries: strategy "feasible" with various kinds of help, and the method "nearest".
 
     python -m benchmarks run --suite anytime-forest-0            # 50 withheld rows of each data set
     python -m benchmarks run --suite anytime-svc-0,anytime-mlp-0 --methods feasible,labels
@@ -7,11 +7,11 @@
 J is the paper's, d2n + 5 g1n on codes; only plausible hits count. The whole budget is spent. Help is the true outcomes
 of the reference ("labels"; "shuffled": in random order, which must not hurt) or the model's probability ("scores");
 "settled" stops by itself. "0.1.0" is an earlier version and needs a checkout of it (`benchmarks/earlier.py`). Best
-known is the least of all methods here, of a search with 100,000 queries ("limit", in the lines of "nearest") and, for
-the forest of seed 0, of `best_known.csv`. "nearest" is not given the filter, "nearest-filter" is.
+known is the least cost of all methods here, of a search with 100,000 queries ("limit", in the lines of "nearest") and,
+for the forest of seed 0, in `best_known.csv`. "nearest" is not given the filter, "nearest-filter" is.
 
-The suites "outlook-*" record P(something cheaper exists) as the search states it, and compare it with how often it was
-so.
+The suites "outlook-*" record P(something cheaper exists) as stated by the search, to compare it with the observed
+frequency.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ SETTINGS = (  # model, seed of the withheld rows, and their number
     *(("forest", 0, 50), ("forest", 1, 40), ("forest", 2, 20)),
     *((name, 0, 20) for name in MODELS if name != "forest"),
 )
-GOALS = {  # medians of J over the best known that were aimed at, by data set or model, and queries
+GOALS = {  # targets: medians of J over the best known, by data set or model, and queries
     "others": {15: 1.5, 30: 1.2, 60: 1.08},
     "kc2": {15: 4.0, 30: 2.0, 60: 1.4},
     "german_credit": {15: 2.0, 30: 1.15, 60: 1.03},
@@ -56,15 +56,15 @@ GOALS_WITH_OUTCOMES = {
     "kc2": {5: 2.5, 10: 1.6, 20: 1.3},
     "apart": {5: 1.5, 10: 1.25, 20: 1.1},
 }
-SHORT = 60  # queries with help, and with other models
-NONE_FOUND = 50.0  # J over the best known that stands for no hit
-SHARES = (0.1, 0.25, 0.5)  # cheaper by this much
+SHORT = 60  # budget with help, and with other models
+NONE_FOUND = 50.0  # ratio of J to the best known that is used if there is no hit
+SHARES = (0.1, 0.25, 0.5)  # "cheaper" means by at least this share
 Curve = FloatArray  # the best J after 0, 1, ..., queries; infinite before the first hit
 
 
 @cache
 def limit(data: str, model: str, seed: int, row: int) -> float:
-    """The least cost for a row; the methods of a row run in turn and share it."""
+    """The least cost for a row, cached because the methods of a row run one after the other."""
     of = problems(data, model, seed)
     return least_cost(of.of(row), of.is_hit(row))
 
@@ -92,7 +92,7 @@ def searched(
 
 
 def nearest_curve(task: Task, problem: Problem, n: int) -> Curve:
-    """The best plausible J of the method "nearest" after 0, 1, ..., n different queries."""
+    """The best plausible J of the method "nearest" after 0, 1, ..., n distinct queries."""
     model = CountedModel(task, cap=20 * n)
     with suppress(CapReached):
         REGISTERED["nearest"].explain(task, model, 0)
@@ -102,7 +102,7 @@ def nearest_curve(task: Task, problem: Problem, n: int) -> Curve:
 
 
 def best_so_far(J: FloatArray, n: int) -> Curve:
-    """The curve of n queries, of which the first cost J; infinite is a miss."""
+    """The best J after 0, 1, ..., n queries, from the J of the first ones (infinite for a miss)."""
     curve = np.full(n + 1, np.inf)
     curve[1 : len(J) + 1] = J
     return np.asarray(np.minimum.accumulate(curve))
@@ -140,7 +140,7 @@ def measure(job: Job, model: str, seed: int) -> list[Line]:
             asked = len(search.history.queries)
             curve[asked:] = best
     at = {f"J{b}": curve[b] if b < len(curve) else None for b in BUDGETS}
-    least = limit(job.data, model, seed, job.row) if job.method == "nearest" else None  # one line of a row has it
+    least = limit(job.data, model, seed, job.row) if job.method == "nearest" else None  # recorded in one line per row
     return [{"limit": least, "queries": asked if job.method == "settled" else None, **at}]
 
 
@@ -155,7 +155,7 @@ def measure_outlook(job: Job, model: str, seed: int) -> list[Line]:
     for search, best in searched(s, problem, is_hit, most, job.row):
         n = len(search.history.queries)
         chances = acex.Feasible().improvement_odds(problem, search.history) if n in BUDGETS[1:] else ()
-        if chances:  # none before the first hit, and where nothing cheaper may be asked
+        if chances:  # None before the first hit, or if no cheaper point is allowed
             lines.append({"queries": n, "J": best, **dict(zip(map("chance{}".format, SHARES), chances, strict=True))})
     return lines
 
@@ -175,7 +175,7 @@ def _odds(s: Scenario, problem: Problem) -> Callable[[FloatArray], float]:
 
 
 def complete(lines: pd.DataFrame) -> pd.DataFrame:
-    """The lines of methods that have as many rows of a data set as "feasible"."""
+    """The lines of the methods that have as many rows of a data set as "feasible"."""
     n = lines.groupby(["data", "method"])["row"].transform("size")
     least = lines["data"].map(lines[lines["method"] == "feasible"].groupby("data").size()).fillna(0)
     return lines[n >= least]
@@ -194,12 +194,12 @@ def with_best_known(lines: pd.DataFrame, has_known: bool) -> pd.DataFrame:
 
 
 def ratio(lines: pd.DataFrame, budget: int) -> FloatArray:
-    """J over the best known at a budget, (rows,); infinite where nothing was found."""
+    """J over the best known at a budget, (rows,); infinite if nothing was found."""
     return np.asarray((lines[f"J{budget}"] / lines["best"]).fillna(np.inf))
 
 
 def medians(lines: pd.DataFrame) -> pd.DataFrame:
-    """Medians over rows of J over the best known, and the share of rows with a hit where it is not all."""
+    """Medians over rows of J over the best known, and the share of rows with a hit if it is below 100%."""
     out = []
     for (name, method), part in lines.groupby(["data", "method"], sort=False):
         if method == "settled":
@@ -244,7 +244,7 @@ def interval(values: FloatArray) -> tuple[float, float]:
 
 
 def by_itself(lines: pd.DataFrame) -> pd.DataFrame:
-    """Early hits, queries until the search settles, and the cost then over that at 60 queries."""
+    """Early hits, queries until the search settles, and the ratio of the cost then to that at 60 queries."""
     out = []
     for name, part in lines.groupby("data", sort=False):
         alone, settled = (part[part["method"] == method].sort_values("row") for method in ("feasible", "settled"))
@@ -258,11 +258,11 @@ def by_itself(lines: pd.DataFrame) -> pd.DataFrame:
 
 
 def calibration(lines: pd.DataFrame, stated: pd.DataFrame) -> pd.DataFrame:
-    """P(something cheaper exists) in bins of at least 100 cases, beside how often it was so.
+    """P(something cheaper exists) in bins of at least 100 cases, compared with the observed frequency.
 
-    A bin holds when the stated probability is within the 95% interval, and nearly when it is within 0.1 of the share.
-    The interval is by the bootstrap over rows, since what is stated along one search belongs together, and at least
-    that of Wilson.
+    A bin holds if the stated probability is within the 95% interval, and nearly holds if it is within 0.1 of the share.
+    The interval is by the bootstrap over rows, since the values stated by one search are dependent; it is at least as
+    wide as that of Wilson.
     """
     best = lines.groupby(["data", "row"])["best"].first().rename("best").reset_index()
     stated = stated.merge(best, on=["data", "row"])
@@ -300,7 +300,7 @@ def current(model: str, seed: int) -> pd.DataFrame:
 
 
 def other_models() -> Table:
-    """A line for each data set, a column for each model except the forest."""
+    """One line per data set, one column per model except the forest."""
     columns = {}
     for model in sorted(MODELS.keys() - {"forest"}):
         lines = current(model, 0)
@@ -316,12 +316,12 @@ def other_models() -> Table:
 
 
 def setting_name(model: str, seed: int) -> str:
-    """The model, with the seed of the rows where it has several."""
+    """The model, with the seed of the rows if there are several."""
     return f"{model} {seed}" if model == "forest" else model
 
 
 def by_setting(method: str, goals: dict[str, dict[int, float]]) -> Table:
-    """Medians at the budgets of the goals, data sets by model and seed; bold where the goal is missed."""
+    """Medians at the budgets of the goals, data sets by model and seed; bold if the goal is missed."""
     columns: dict[str, dict[str, str]] = {}
     for model, seed, _ in SETTINGS:
         lines = current(model, seed)
@@ -361,7 +361,7 @@ def worse_anywhere(ours: str, rival: str, budgets: Sequence[int]) -> Table:
 
 
 def tables(lines: pd.DataFrame, model: str, seed: int) -> dict[str, Table]:
-    """Medians, significance, and what the search does by itself."""
+    """Medians, significance, and results of the search when it stops by itself."""
     is_first = (model, seed) == ("forest", 0)
     lines = with_best_known(lines, is_first)
     out = {
@@ -391,7 +391,7 @@ def outlook_tables(lines: pd.DataFrame, model: str, seed: int) -> dict[str, Tabl
 
 
 def revision(method: str) -> int:
-    """Of strategy "feasible", or of the method "nearest"; 0.1.0 does not change."""
+    """The revision of strategy "feasible" or of the method "nearest"; 0.1.0 does not change."""
     if method == "0.1.0":
         return 1
     return REGISTERED["nearest"].revision if method.startswith("nearest") else acex.Feasible.revision

@@ -1,27 +1,27 @@
-"""What limits strategy "feasible", in two measurements: its candidates, and its belief.
+"""Measure what limits strategy "feasible": its candidates and its belief.
 
     python -m benchmarks run --suite belief --rows 20
     python -m benchmarks table --suite belief
 
-On simulated tasks of validation, on kinds of simulated tasks that nothing was chosen on (`SIMULATED`), and on the
-paper's data sets:
+The variants run on simulated validation tasks, on kinds of simulated tasks not used to choose any constant
+(`SIMULATED`), and on the paper's data sets:
 
-- "ceiling": a search that believes the model's own answers, so that only the candidates limit it. A miss has a small
-  P(hit), so that the search continues with new candidates where none of them is a hit.
-- "no groups": the search without groups of changes reverted, to compare with.
-- "revision 5": the search with the P(hit) of rows as the network states it and with less patience, to compare with.
-- "none", "outcomes": the search as it is. At every third query candidates of all families are noted with their P(hit)
-  and with what the model would answer, before and after the first hit.
+- "ceiling": a search whose belief is the model's own answers, so that only the candidates limit it. A miss has a small
+  P(hit), so that the search continues with new candidates if none of them is a hit.
+- "no groups": the search without reverting groups of changes, for comparison.
+- "revision 5": the search with the network's P(hit) for rows and with less patience, for comparison.
+- "none", "outcomes": the current search. At every third query, before and after the first hit, candidates of all
+  families are recorded with their P(hit) and the label that the model would return.
 
 A raw line has either the best cost at 15, 30 and 60 queries, the least cost known and the changes of both hits (phase
-"search"), or the noted candidates of one phase in one bin of P(hit): their number, mean P(hit), hits, log loss, and the
-area under the ROC curve within a query (the same in all bins of a phase). An idea is judged here first; constants are
-chosen on the simulated tasks only.
+"search"), or statistics of the candidates recorded in one phase and one bin of P(hit): their number, mean P(hit), hits,
+log loss, and the area under the ROC curve within a query (the same in all bins of a phase). New ideas are evaluated
+here first; constants are chosen on the simulated tasks only.
 
     python -m benchmarks run --suite outlook-simulated
 
-compares P(something cheaper exists), as the search states it, with how often it was so, on simulated tasks that neither
-the networks nor constants have seen ("outlook-forest-*" do the same on the paper's data sets).
+compares P(something cheaper exists), as stated by the search, with the observed frequency, on simulated tasks used
+neither for training nor for constants ("outlook-forest-*" do the same on the paper's data sets).
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def instance(job: Job) -> tuple[Problem, IsHit]:
 
 
 def measure(job: Job) -> list[Line]:
-    """The cost at each budget, and for a search as it is, how good its belief was."""
+    """The cost at each budget and, for the current search, the quality of its belief."""
     problem, is_hit = instance(job)
     is_noted = job.method in ("none", "outcomes")
     answers = patch.object(Belief, "probability", lambda self, points: np.where(is_hit(points.X), 1.0, BARELY))
@@ -137,7 +137,7 @@ def measure_outlook(job: Job) -> list[Line]:
 
 
 def outlook_tables(lines: pd.DataFrame) -> dict[str, Table]:
-    """The calibration of what is stated, with and without outcomes together."""
+    """The calibration of the stated probabilities, with and without outcomes together."""
     best = lines.groupby(["data", "row"])["least"].transform("min")
     table = anytime.calibration(lines.assign(best=best), lines)
     return {"calibration": Table.of("P(something cheaper exists), stated and actual", table)}
@@ -167,7 +167,7 @@ def area_under_curve(p_hit: FloatArray, hits: BoolArray) -> float | None:
 
 
 def against(searches: pd.DataFrame, other: str) -> Table:
-    """Log cost of the search as it is minus that of another one, on the same rows, with standard errors."""
+    """Log cost of the current search minus that of another one, on the same rows, with standard errors."""
     searches = searches[searches.groupby(["data", "row"])["method"].transform(lambda of: {"none", other} <= set(of))]
     pair = searches.pivot(index=["data", "row"], columns="method").reindex(columns=["none", other], level=1)
     out = []

@@ -5,9 +5,9 @@
     python -m benchmarks run --suite comparison --dry-run            # how much is missing
 
 Every row is explained twice by every method: in panel "none" any hit counts; in panel "filter" only plausible hits
-count and every method has the filter (`task.Panel`). J at a budget is the least cost of a hit among the first so many
-*different* rows that a method queries, infinite if there is none. A method that uses more CPU time than `LIMIT_S` on a
-row is stopped; hits until then count at the budgets, but it has no answer of its own. An error counts like that, too.
+count and every method has the filter (`task.Panel`). J at a budget of n is the least cost of a hit among the first n
+*distinct* rows that a method queries, infinite if there is none. A method that uses more CPU time than `LIMIT_S` on a
+row is stopped; hits until then count at the budgets, but it has no answer of its own. Errors are treated alike.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from benchmarks.tasks import TASKS, missing_table, task_scenario
 BUDGETS = (15, 30, 60, 150, 1000)
 SHOWN = (30, 60)  # budgets of the first table
 PANELS: tuple[Panel, ...] = ("none", "filter")
-LIMIT_S = 20  # CPU seconds of a row
+LIMIT_S = 20  # CPU seconds per row
 OURS = "feasible"
-NAMES = {  # in tables; the others have the name of their method
+NAMES = {  # names in tables, if different from the method's
     "feasible": "acex",
     "feasible-labels": "acex with outcomes",
     "feasible-150": "acex, 150 queries",
@@ -48,7 +48,7 @@ COMPARED = (
 COLUMNS = (
     *("cap", "panel", "ended", "queries", "distinct", "valid", "J", *(f"J{b}" for b in BUDGETS), "cpu", "error"),
 )
-ENOUGH = 0.8  # a method is in the first table when it has so many of the rows that acex has
+ENOUGH = 0.8  # least share of the rows of acex for a method to be in the first table
 
 
 # -- measuring ---------------------------------------------------------------------------------------------------
@@ -60,7 +60,7 @@ class TimeLimit(BaseException):
 
 @contextmanager
 def cpu_limit(seconds: float) -> Iterator[None]:
-    """Raise `TimeLimit` in this block after so much CPU time, and again each second if it is caught."""
+    """Raise `TimeLimit` in this block after this much CPU time, and again each second if it is caught."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise TimeLimit
@@ -75,12 +75,12 @@ def cpu_limit(seconds: float) -> Iterator[None]:
 
 
 def measure(job: Job) -> list[Line]:
-    """A line for each panel."""
+    """One line per panel."""
     return [measured(job, panel) for panel in PANELS]
 
 
 def measured(job: Job, panel: Panel, limit_s: float = LIMIT_S) -> Line:
-    """What a method reaches on a row in a panel."""
+    """The result of a method on a row in a panel."""
     s = task_scenario(job.data)
     task = Task(s, s.rows[job.row], panel)
     s.density.plausible(task.x[None])  # fitted before the clock starts
@@ -133,13 +133,13 @@ def shown(method: str) -> str:
 
 
 def costs(lines: pd.DataFrame, panel: str, column: str) -> pd.DataFrame:
-    """J of a column ("J30", ...), a row for each task and row, a column for each method; NaN where nothing was run."""
+    """J of a column ("J30", ...): one line per task and row, one column per method; NaN if it was not run."""
     part = lines[lines["panel"] == panel]
     return part.pivot_table(index=["data", "row"], columns="method", values=column, aggfunc="mean", dropna=False)
 
 
 def common(J: pd.DataFrame) -> pd.DataFrame:
-    """The rows that all methods have which have most of the rows of acex; acex with 150 queries is no other method."""
+    """The rows shared by all methods that have most of the rows of acex; "feasible-150" is left out."""
     n = J.notna().sum()
     methods = [method for method in COMPARED if method in J and method != "feasible-150"]
     J = J[[method for method in methods if n[method] >= ENOUGH * n[OURS]]]
@@ -215,7 +215,7 @@ def significant(pair: pd.DataFrame, method: str) -> tuple[int, int]:
 
 
 def by_task(lines: pd.DataFrame, panel: str) -> Table:
-    """For each task, acex at 60 queries and the other method of the least mean rank."""
+    """For each task, acex at 60 queries and the best other method by mean rank."""
     J = common(costs(lines, panel, "J60"))
     rows = []
     for name, part in J.groupby(level="data", sort=False):
@@ -233,7 +233,7 @@ def by_task(lines: pd.DataFrame, panel: str) -> Table:
 
 
 def by_method(lines: pd.DataFrame, panel: str) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The methods of a panel as tables name them, with their lines."""
+    """The methods of a panel by their names in tables, with their lines."""
     part = lines[lines["panel"] == panel]
     for method in COMPARED:
         if method in set(part["method"]):
@@ -241,7 +241,7 @@ def by_method(lines: pd.DataFrame, panel: str) -> Iterator[tuple[str, pd.DataFra
 
 
 def own_stop(lines: pd.DataFrame, panel: str) -> Table:
-    """What each method gives when it ends by itself."""
+    """The result of each method when it ends by itself."""
     rows = []
     for method, of in by_method(lines, panel):
         ends = of["ended"].value_counts()
@@ -283,7 +283,7 @@ def tables(lines: pd.DataFrame) -> dict[str, Table]:
 
 
 def pictures(lines: pd.DataFrame) -> dict[str, Figure]:
-    """Mean rank against queries in both panels: acex, acex with outcomes, ACE and the best of the others."""
+    """Mean rank against queries in both panels: acex, acex with outcomes, ACE and the best of the other methods."""
     figure = Figure(figsize=(8, 3.6), dpi=120, layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
     words = {"none": "any hit counts", "filter": "plausible hits count"}

@@ -1,10 +1,10 @@
-"""Few changes: what a change of category costs, and what a fixed cost per change does.
+"""Few changes: the effect of the cost of a category change, and of a fixed cost per change.
 
     python -m benchmarks run --suite few
 
 Withheld rows of simulated tasks with categories, of the loans of acex and of the penguins of palmerpenguins are
-explained with 40 queries by different costs: `per_category=None` (one over the deviation of the one-hot code, as in the
-paper), the default (1), `beta=50`, and `per_change=1`. Columns of the table, over the rows for which all of them
+explained with 40 queries and different costs: `per_category=None` (one over the deviation of the one-hot code, as in
+the paper), the default (1), `beta=50`, and `per_change=1`. Columns of the table, over the rows for which all of these
 found something:
 
     changes, one    changes of an answer, on average, and the share of answers with a single one
@@ -43,12 +43,12 @@ WAYS = {
     "per_change=1": acex.Cost(per_change=1.0),
 }
 BUDGET, SMALL, FEW = 40, 0.3, 4
-N_WITHHELD = 12  # rows of a table
+N_WITHHELD = 12  # rows per table
 IsHit = Callable[[FloatArray], BoolArray]
 
 
 def measure(job: Job) -> list[Line]:
-    """One row by one cost; a simulated task without categories has no lines."""
+    """One row with one cost; a simulated task without categories has no lines."""
     cost = WAYS[job.method]
     if job.data == "simulated":
         return simulated(job.row, cost)
@@ -70,7 +70,7 @@ def simulated(seed: int, cost: acex.Cost) -> list[Line]:
 
 @cache
 def explainer_of(name: str) -> tuple[acex.Explainer, pd.DataFrame, Callable[[FloatArray], Any]]:
-    """An explainer of a forest, withheld rows, and the forest on points."""
+    """An explainer of a forest, the withheld rows, and the forest as a function of points."""
     if name == "loan":
         loans = acex.datasets.loan()
         rows, outcomes = loans.rows, np.asarray(loans.outcomes)
@@ -130,7 +130,7 @@ def _one_category(problem: Problem, is_hit: IsHit) -> bool:
 
 
 def tables(lines: pd.DataFrame) -> dict[str, Table]:
-    """A line for each table and cost."""
+    """One line per table and cost."""
     everywhere = lines.groupby(["data", "row"])["found"].transform("all")
     out = []
     for (data, way), part in lines[everywhere].groupby(["data", "method"], sort=False):

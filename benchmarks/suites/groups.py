@@ -1,14 +1,14 @@
-"""Does a comparison of groups find a difference that exists, and none otherwise?
+"""Whether a comparison of groups finds a difference if there is one, and only then.
 
-    python -m benchmarks run --suite groups    # 40 experiments of each kind, 40 rows each, 3 queries a row
+    python -m benchmarks run --suite groups    # 40 experiments of each kind, 40 rows each, 3 queries per row
 
 Each experiment draws data, a model with two conditions that approves few, and two groups of 20 rejected
-rows. In the first three the groups are drawn at random: any difference comes from the order of work.
+rows. In the first three kinds the groups are drawn at random, so any difference is due to the order of work.
 
-    drawn   as `explain_many` works: the order is drawn
+    drawn   as in `explain_many`: random order
     first   group x first, then group y
     alone   the same with Explainer(share_answers=False): nothing is shared, but a row queried before is free
-    other   the order is drawn, and the rows of group y really are further from approval
+    other   random order, and the rows of group y are further from approval
 
 At most about 5 in 100 p values of `drawn` should be 0.05 or less. `first` and `other` are the controls.
 """
@@ -26,11 +26,11 @@ from acex.engine.row_result import RowResult
 from benchmarks.suite import Job, Line, Suite
 from benchmarks.table import Table
 
-N, BUDGET, LEVEL = 20, 3, 0.05  # rows of a group, queries a row, and the largest p that counts as a difference
+N, BUDGET, LEVEL = 20, 3, 0.05  # rows per group, queries per row, significance level
 
 
 def measure(job: Job) -> list[Line]:
-    """The differences of one experiment: a line for each measure."""
+    """The differences of one experiment, one line per measure."""
     rng = np.random.default_rng(job.seed)
     data = pd.DataFrame(rng.normal(size=(200, 4)).round(3), columns=list("abcd"))
     w = rng.normal(size=(2, 4))

@@ -25,7 +25,7 @@ MODEL = "loans"
 
 
 def measure(job: Job) -> list[Line]:
-    """CPU seconds of both, for as many answers as the method says."""
+    """CPU seconds of both, for the number of answers in the name of the method."""
     n = int(job.method)
     rows = [json.dumps([i, i / 8, "clerk", i % 17]) for i in range(n)]
     labels = ["good" if i % 3 else "bad" for i in range(n)]
@@ -51,7 +51,7 @@ def measure(job: Job) -> list[Line]:
 
 
 def tables(lines: pd.DataFrame) -> dict[str, Table]:
-    """The ratio beside its limit."""
+    """The ratio and its limit."""
     rows = [
         [number(int(line["method"]), 0), f"{line['import_s']:.1f}", f"{line['plain_s']:.1f}", f"{line['ratio']:.1f}"]
         for _, line in lines.iterrows()

@@ -1,10 +1,10 @@
-"""How many changes of a counterfactual are not needed, with 15 and with 60 queries?
+"""The number of unneeded changes of a counterfactual, with 15 and with 60 queries.
 
     python -m benchmarks run --suite needless
 
-The paper's eight data sets (with ACEX_DATA), four tables of scikit-learn and the loans of acex. A random forest, labels
-only, otherwise the defaults of `acex.explain`. A change is needless if the row without it is allowed, plausible and
-still has the target's label, which is queried afterwards, beyond the budget.
+Data: the paper's eight data sets (with ACEX_DATA), four tables of scikit-learn and the loans of acex. Model: a random
+forest, labels only, with the defaults of `acex.explain`. A change is needless if the row without it is allowed,
+plausible and still has the target's label, which is queried afterwards, in addition to the budget.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ N_ROWS = {**dict.fromkeys(PAPER, 40), **dict.fromkeys((*OTHERS, "loan"), 36)}  #
 
 @cache
 def forest_of(name: str) -> tuple[Any, pd.DataFrame, pd.DataFrame, acex.Space]:
-    """A forest as a model, the rows it has seen, the withheld rows, and the space of all."""
+    """A forest as a model, the rows it was trained on, the withheld rows, and the space of all rows."""
     if name in OTHERS:
         rows, outcome = OTHERS[name](return_X_y=True, as_frame=True)
         outcomes = np.asarray(outcome > outcome.median() if name == "progression" else outcome)
@@ -74,7 +74,7 @@ def measure(job: Job) -> list[Line]:
             "changes": len(changed),
             "needless": int(needless.sum()),
             "not_checked": int((~marked).sum()),
-            "wrong": int((needless & marked).sum()),  # marked as needed, and is not
+            "wrong": int((needless & marked).sum()),  # marked as needed, but needless
             "smallest": float(np.abs(e.changes["step"]).min()),
             "cost": e.costs[0],
         }
@@ -82,7 +82,7 @@ def measure(job: Job) -> list[Line]:
 
 
 def tables(lines: pd.DataFrame) -> dict[str, Table]:
-    """A line for each budget, and each budget and table."""
+    """One line per budget, and one per budget and table."""
     found = lines[lines["outcome"] == "found"]
     groups = pd.concat([found.assign(data="all"), found]).groupby(["method", "data"], sort=False)
     sums = groups[["changes", "needless", "not_checked", "wrong"]].sum().astype(int)
@@ -92,7 +92,7 @@ def tables(lines: pd.DataFrame) -> dict[str, Table]:
 
 
 def instances(data: str, step: int) -> list[tuple[int, int]]:
-    """As many rows as `N_ROWS` says."""
+    """The first `N_ROWS` rows of a table, each with its position as the seed."""
     return [(step, step)] if step < N_ROWS[data] else []
 
 

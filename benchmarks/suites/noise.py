@@ -1,10 +1,10 @@
-"""A model that contradicts itself: is the counterfactual right, and what does it cost?
+"""Models with random errors: whether the counterfactual is valid, and how many queries it takes.
 
     python -m benchmarks run --suite noise
 
-Each answer is flipped with the same probability (the method's name), independently at each query, votes included; with
-"ignored" in the name the search believes every answer. *Valid* is a counterfactual that the model without noise calls
-a hit.
+Each answer is flipped with the same probability (in the name of the method), independently for each query, including
+repeated ones; with "ignored" in the name, the search trusts every answer. A counterfactual is *valid* if it is a hit
+for the model without noise.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
-"""The least cost of any counterfactual, proved: how far from the optimum the methods end.
+"""The proven least cost of any counterfactual, and how far from it the methods end.
 
     python -m benchmarks run --suite optimum
 
-The model is known here. Between its thresholds it is constant, so the cheapest point of each cell is all that matters:
+The model is known here. It is constant between its thresholds, so only the cheapest point of each cell matters:
 
-    y_jk   does feature j lie above its k-th threshold?    y_j,k+1 implies y_jk
+    y_jk   whether feature j is above its k-th threshold   y_j,k+1 implies y_jk
     l      one leaf in each tree, consistent with y        score = sum of the values of the leaves
     G      = sum of |z|, linear in y                       S^2 >= sum of z^2, linear in y as well
 
-CP-SAT of OR-tools minimises J = 5 G + S subject to a score on the other side, with z in whole steps of 1e-5, rounded
-down: its bound on J is a bound on J. Plausibility is left out, which makes it a lower bound for what is plausible too.
-Cells that cost more than a known hit are left out: one of `best_known.csv`, or that of `treecf`, which finds the least
-l1 distance in about a second. Where it proves that, J >= (5 + 1/sqrt(m)) g1 with m movable features.
+CP-SAT of OR-tools minimises J = 5 G + S subject to a score with the other label, with z in whole steps of 1e-5, rounded
+down, so that its lower bound holds for the exact J. Plausibility is ignored, so the bound also holds for plausible
+points. Cells that cost more than a known hit are left out; this hit is from `best_known.csv`, or from `treecf`, which
+finds the least l1 distance in about a second. If treecf proves it, J >= (5 + 1/sqrt(m)) g1 with m movable features.
 
 A raw line has the bound, the least J of a hit that is known, and whether both agree ("proved"). Needs
 `pip install 'acex[optimum]'` and the data sets: set ACEX_DATA.
@@ -41,10 +41,10 @@ from benchmarks.suites.paper import WHITE, shared
 from benchmarks.table import Table
 from benchmarks.task import Task
 
-SECONDS = 60.0  # for each of the two solvers, for each row
+SECONDS = 60.0  # for each of the two solvers and each row
 UNIT = 100_000  # whole steps of z in a standard deviation
 SCORE = 10**9  # whole steps of a score of one
-AGREE = 1.001  # a bound this near to a hit is as good as one that meets it: steps are rounded
+AGREE = 1.001  # ratio up to which a bound counts as equal to the cost of a hit, since steps are rounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class Ensemble:
 
     @classmethod
     def of(cls, g: Scenario) -> Ensemble:
-        """Those of a fitted random forest or histogram boosting of scikit-learn's, with two classes."""
+        """The trees of a fitted random forest or histogram boosting of scikit-learn, with two classes."""
         model = g.model
         if hasattr(model, "estimators_"):
             parts = [e.tree_ for e in model.estimators_]
@@ -88,7 +88,7 @@ class Ensemble:
         whole = g.space.is_whole
         trees = []
         for feature, cut, *rest in arrays:
-            # Cuts between the same two whole numbers are one.
+            # Cuts between the same two whole numbers are equivalent.
             cut = np.where(whole[feature] & (feature >= 0), np.floor(cut) + 0.5, cut)
             trees.append(Tree(feature, cut, *rest))
         n = len(trees)
@@ -96,15 +96,15 @@ class Ensemble:
         return cls(trees, base, base == -0.5 and SCORE % n == 0 and bool(np.isin(votes, (0.0, 1.0)).all()))
 
     def thresholds(self, j: int) -> FloatArray:
-        """The different thresholds of feature j, ascending."""
+        """The distinct thresholds of feature j, ascending."""
         return np.unique(np.concatenate([t.threshold[t.feature == j] for t in self.trees]))
 
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """What one feature can do: its thresholds, and the price of going beyond each.
+    """The thresholds of one feature, and the cost of passing each.
 
-    Above the factual, going beyond a threshold costs at least the step there; below, not being beyond it does.
+    Passing a threshold above the factual costs at least the step to it; so does falling below one under the factual.
     """
 
     cuts: FloatArray  # ascending, (k,)
@@ -141,14 +141,14 @@ def above(cut: float) -> float:
 
 
 def below(cut: float) -> float:
-    """The greatest single-precision number not above a cut."""
+    """The greatest single-precision number that is not above a cut."""
     nearest = np.float32(cut)
     return float(nearest if nearest <= cut else np.nextafter(nearest, np.float32(-np.inf)))
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What is known of the least J of a row: no hit costs less than `lower`, one costs `upper`."""
+    """Bounds on the least J of a row: no hit costs less than `lower`, and some hit costs `upper`."""
 
     lower: float
     upper: float
@@ -163,7 +163,7 @@ def bounds(task: Task, ensemble: Ensemble, seconds: float, hit: float = np.inf) 
 
     Args:
         seconds: for each of the two solvers.
-        hit: the cost of a hit that is known from elsewhere.
+        hit: the cost of a hit from another source.
     """
     first = least_l1(task, seconds)
     most = min(first.upper, hit)
@@ -174,7 +174,7 @@ def bounds(task: Task, ensemble: Ensemble, seconds: float, hit: float = np.inf) 
 
 
 def least_J(task: Task, ensemble: Ensemble, most: float, seconds: float) -> Bounds:
-    """By CP-SAT, among points that cost at most `most`, which is the cost of a hit."""
+    """Bounds by CP-SAT, among points that cost at most `most`, which is the cost of a hit."""
     from ortools.sat.python import cp_model
 
     d = len(task.x)
@@ -203,7 +203,7 @@ def least_J(task: Task, ensemble: Ensemble, most: float, seconds: float) -> Boun
         for literal, value in add_tree(model, list(reachable(tree, axes, task.x)), beyond):
             scores.append(round(value * SCORE) * literal)
     total = sum(scores) + round(ensemble.base * SCORE)
-    slack = 0 if ensemble.is_exact else len(ensemble.trees)  # no hit may be missed by rounding
+    slack = 0 if ensemble.is_exact else len(ensemble.trees)  # so that rounding excludes no hit
     before = task.scenario.predict(task.x[None])[0]
     model.add(total >= 1 - slack if before == 0 else total <= slack)
 
@@ -221,7 +221,7 @@ def least_J(task: Task, ensemble: Ensemble, most: float, seconds: float) -> Boun
     while ends > time.monotonic():
         solver.parameters.max_time_in_seconds = max(ends - time.monotonic(), 0.1)
         status = solver.solve(model)
-        if status == cp_model.INFEASIBLE:  # below `most` there is nothing
+        if status == cp_model.INFEASIBLE:  # there is no hit below `most`
             return Bounds(most, upper)
         lower = max(lower, (solver.best_objective_bound - 1) / UNIT)  # S is rounded up by less than a step
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
@@ -231,7 +231,7 @@ def least_J(task: Task, ensemble: Ensemble, most: float, seconds: float) -> Boun
         upper = min(upper, J)
         if status == cp_model.FEASIBLE or np.isfinite(J):
             break
-        # A tie that the model itself decides otherwise: any cell but this one.
+        # The model breaks this tie the other way: exclude this cell.
         flat = [
             y.negated() if c else y for ys, cs in zip(beyond, chosen, strict=True) for y, c in zip(ys, cs, strict=True)
         ]
@@ -267,7 +267,7 @@ def reachable(tree: Tree, axes: list[Axis], x: FloatArray) -> Iterator[tuple[Box
             continue
         cuts, cut = axes[j].cuts, tree.threshold[node]
         k = int(np.searchsorted(cuts, cut))
-        if k == len(cuts) or cuts[k] != cut:  # too expensive to pass, or beyond what the feature can hold
+        if k == len(cuts) or cuts[k] != cut:  # too expensive to pass, or outside the range of the feature
             goes_left = np.float32(x[j]) <= cut
             waiting.append((int((tree.left if goes_left else tree.right)[node]), box))
             continue
@@ -279,7 +279,7 @@ def reachable(tree: Tree, axes: list[Axis], x: FloatArray) -> Iterator[tuple[Box
 
 
 def add_tree(model: Any, leaves: list[tuple[Box, float]], beyond: list[list[Any]]) -> Iterator[tuple[Any, float]]:
-    """One literal a leaf, of which exactly one is true, with the leaf's value."""
+    """Add one literal per leaf, exactly one of which is true; returned with the leaf's value."""
     literals = [model.new_bool_var("leaf") for _ in leaves]
     model.add_exactly_one(literals)
     for literal, (box, value) in zip(literals, leaves, strict=True):
@@ -292,7 +292,7 @@ def add_tree(model: Any, leaves: list[tuple[Box, float]], beyond: list[list[Any]
 
 
 def least_l1(task: Task, seconds: float) -> Bounds:
-    """By treecf: the cost of a hit of little l1 distance, and what that says about J where none has less."""
+    """Bounds by treecf: the cost of its hit, and a lower bound on J if its l1 distance is proven to be the least."""
     found = solved(task, seconds)
     if found.point is None:
         return Bounds(np.inf if found.is_complete else 0.0, np.inf)
@@ -316,14 +316,14 @@ def measure(job: Job) -> list[Line]:
 
 
 def proved() -> dict[tuple[str, int], float]:
-    """The least J of the rows for which it is proved, by data set and row."""
+    """The least J of the rows for which it is proven, by data set and row."""
     lines = read(RESULTS / "optimum.csv")
     lines = lines[lines["proved"]]
     return dict(zip(zip(lines["data"], lines["row"], strict=True), lines["lower"], strict=True))
 
 
 def tables(lines: pd.DataFrame) -> dict[str, Table]:
-    """J of each method of the mixed test over the proved optimum / over the best known, medians over rows."""
+    """J of each method of the mixed test over the proven optimum / over the best known, medians over rows."""
     everything = read(RESULTS / "mixed.csv")
     compared, optima = shared(everything), proved()
     compared = compared[(compared["method"] != WHITE) & (compared["row"] <= lines["row"].max())]
@@ -346,7 +346,7 @@ def tables(lines: pd.DataFrame) -> dict[str, Table]:
 
 
 def missing(data: str, method: str) -> str | None:
-    """Both solvers are needed."""
+    """Why the suite cannot run; None if both solvers are installed."""
     installed = find_spec("ortools") and find_spec("treecf")
     return None if installed else "cp-sat needs ortools and treecf: pip install 'acex[optimum]'"
 

@@ -2,8 +2,8 @@
 
 mixed     each withheld row once
 fixed     two rows, one of each label, with many seeds; distances on raw codes
-moons     the paper's instance in the plane, for a picture
-mnist     an 8 that becomes a 9, for a picture
+moons     the paper's instance in the plane, for a plot
+mnist     an 8 that becomes a 9, for a plot
 control   a controller that must pass five limits, with many histories
 """
 
@@ -33,18 +33,18 @@ COLUMNS = (
     *("cap", "label", "reference", "queries", "distinct", "candidates", "valid", "is_reference_row"),
     *("J", "d2", "g1", "d2n", "g1n", "n_changed", "affinity", "seconds", "curve"),
 )
-PUBLISHED = (  # what the paper compares
+PUBLISHED = (  # methods compared in the paper
     *("penalty", "ace-published", "baycon", "moc", "moc-stop", "moc-ice", "growing-spheres", "growing-spheres-raw"),
 )
-AS_IN_THE_PAPER = {  # whose figures in the paper stand beside a method, where the name is not the same (`score.NAMES`)
+AS_IN_THE_PAPER = {  # method whose figures in the paper are comparable, if not its own (`score.NAMES`)
     "ace-published": "penalty", "moc-stop": "moc", "moc-ice": "moc", "growing-spheres-raw": "growing-spheres",
 }  # fmt: skip
 PAPERS_IMAGE = {"ACE": (59, 5.47), "OmniXAI": (59, 7.44)}  # queries and l2 distance with pixels of 0 to 1
 PAPERS_MOONS = {"ACE": (14, 0.68), "Growing Spheres": (501, 0.592)}
 COMPARED = ("feasible", "feasible-labels", "penalty", "growing-spheres", "moc", "baycon", "nearest")
-WHITE = "treecf"  # reads the model: a line to compare with
-MEASURES = {"queries": 0, "d2": 2, "g1": 2, "affinity": 2, "validity": 2}  # with digits
-GRIDS = {  # digits, and whether the least is the best
+WHITE = "treecf"  # reads the model; drawn as a reference line
+MEASURES = {"queries": 0, "d2": 2, "g1": 2, "affinity": 2, "validity": 2}  # with number of digits
+GRIDS = {  # number of digits, and whether lower is better
     "score": ("CFE score S", 3, True),
     "J": ("mean cost J", 2, True),
     "queries": ("mean queries", 0, True),
@@ -52,21 +52,21 @@ GRIDS = {  # digits, and whether the least is the best
     "validity": ("validity", 2, False),
     "reference_rows": ("share of answers that are rows of the reference", 2, False),
 }
-PASSED = {"control-10": 10, "control-1": 1, "control-0": 0}  # controllers of a history that pass
-MOSTLY_VALID = 0.9  # least validity of a method whose mean cost may be the best
-PICTURED = 20  # rows in the picture of curves, which all methods have
+PASSED = {"control-10": 10, "control-1": 1, "control-0": 0}  # number of controllers of a history that pass
+MOSTLY_VALID = 0.9  # least validity of a method for its mean cost to count as the best
+PICTURED = 20  # rows in the plot of curves, for which all methods have results
 
 
 # -- measuring ---------------------------------------------------------------------------------------------------
 
 
 def measure(job: Job) -> list[Line]:
-    """What a method reaches on a row; at the cap its best hit is its answer."""
+    """The result of a method on a row; if it reaches the cap, its best hit is its answer."""
     return measure_by(METHODS[job.method].explain, job)
 
 
 def measure_by(explain: Explain, job: Job) -> list[Line]:
-    """The same for a function that need not be registered."""
+    """Like `measure`, for a function that need not be registered."""
     s = scenario(job.data, job.seed if job.data in PASSED else 0)
     task = Task(s, s.rows[job.row])
     model = CountedModel(task, job.cap)
@@ -87,7 +87,7 @@ def measure_by(explain: Explain, job: Job) -> list[Line]:
         "asked": model.answers if job.data == "moons" else None,
         **measured(task, candidates),
     }
-    if job.data == "mnist" and line.get("is_reference_row"):  # the best hit that the method made itself
+    if job.data == "mnist" and line.get("is_reference_row"):  # the best hit that is not a reference row
         hits = np.array([row for row, label in model.answers if label != model.before])
         line["made"] = measured(task, hits[[not s.in_reference(x) for x in hits]])
     if job.data in PASSED and line["valid"]:
@@ -96,7 +96,7 @@ def measure_by(explain: Explain, job: Job) -> list[Line]:
 
 
 def measured(task: Task, candidates: FloatArray) -> Line:
-    """The measures of the valid candidate of least J. The model itself judges: this is no query."""
+    """The measures of the valid candidate of least J; checking validity with the model does not count as a query."""
     s = task.scenario
     if len(candidates):
         before = s.predict(task.x[None])[0]
@@ -134,14 +134,14 @@ def missing(data: str, method: str) -> str | None:
 
 
 def shared(lines: pd.DataFrame) -> pd.DataFrame:
-    """The first rows that the compared methods have, of every method that has them all; the others are left out."""
+    """The lines of the first rows that the compared methods have in common, of all methods that have these rows."""
     n = lines.groupby(["method", "data"]).size().groupby("method").min()
     least = int(n[n.index.isin(COMPARED)].min() if n.index.isin(COMPARED).any() else n.min())
     return lines[lines["method"].isin(n.index[n >= least]) & (lines["row"] < least)]
 
 
 def mixed_tables(lines: pd.DataFrame) -> dict[str, Table]:
-    """Methods by data sets over shared rows, and our means beside the paper's over all rows."""
+    """Methods by data sets over shared rows, and our means and the paper's over all rows."""
     blind = shared(lines)
     blind = blind[blind["method"] != WHITE]
     found = score.means(blind)
@@ -150,7 +150,7 @@ def mixed_tables(lines: pd.DataFrame) -> dict[str, Table]:
         wide = by_data(found, name)
         if name == "amortised":
             wide = wide[[METHODS[str(method)].labels_reference for method in wide.index]]
-        # A mean cost over the few rows that a method can explain is no record.
+        # A mean cost over only the few rows that a method can explain does not count as the best.
         judged = wide.where(by_data(found, "validity") >= MOSTLY_VALID) if name == "J" else wide
         is_best = (judged.round(digits) == judged.round(digits).min()) & has_best
         tables[name] = bold(wide, is_best, digits, f"mixed: {title}")
@@ -161,7 +161,7 @@ def mixed_tables(lines: pd.DataFrame) -> dict[str, Table]:
 
 
 def by_data(lines: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """A measure, methods by data sets, both in our order."""
+    """A measure, methods by data sets, in our order."""
     wide = lines.pivot_table(index="method", columns="data", values=measure, sort=False, dropna=False)
     return wide.reindex(index=[m for m in METHODS if m in wide.index], columns=[d for d in PAPER if d in wide.columns])
 
@@ -174,7 +174,7 @@ def given() -> Table:
 
 
 def beside(lines: pd.DataFrame, suite: str) -> dict[str, Table]:
-    """For each data set, and label of the fixed test, our means beside the paper's, the best in bold."""
+    """For each data set (and label of the fixed test), our means and the paper's, with the best in bold."""
     papers = score.published()
     by = ["data", "label"] if suite == "fixed" else ["data"]
     tables = {}
@@ -189,7 +189,7 @@ def beside(lines: pd.DataFrame, suite: str) -> dict[str, Table]:
 
 
 def one_beside(title: str, ours: pd.DataFrame, theirs: pd.DataFrame) -> Table:
-    """Means with standard deviations, each beside the paper's."""
+    """Means with standard deviations, ours and the paper's."""
     measures = {**MEASURES, "score": 2}
     valid = ours[ours["validity"] > 0]
     best = {name: valid[name].agg("max" if name in ("affinity", "validity") else "min") for name in measures}
@@ -210,7 +210,7 @@ def one_beside(title: str, ours: pd.DataFrame, theirs: pd.DataFrame) -> Table:
 
 
 def apart(lines: pd.DataFrame) -> Table:
-    """Where our mean of the mixed test is more than a fifth off the paper's, ours against theirs."""
+    """Means of the mixed test that differ from the paper's by more than a fifth, ours against theirs."""
     names = ("penalty", "ace-published", "growing-spheres", "growing-spheres-raw", "moc-stop", "moc-ice", "baycon")
     of = {name: AS_IN_THE_PAPER.get(name, name) for name in names}
     papers = score.published()
@@ -231,19 +231,19 @@ def apart(lines: pd.DataFrame) -> Table:
 
 
 def authors_file() -> pd.DataFrame:
-    """What the authors' own code reached, run once."""
+    """Results of the authors' own code, which was run once."""
     return pd.read_csv(RESULTS / "authors.csv", dtype=str, keep_default_na=False)
 
 
 def authors() -> Table:
-    """The authors' own code beside our two strategies on the same rows."""
+    """The authors' own code and our two strategies on the same rows."""
     lines = authors_file()
     header = ["data", "rows", "code", "rows asked", "it reports", "valid", "J", "affinity"]
     return Table("the authors' code", header, lines[lines["data"].isin(PAPER)].to_numpy().tolist())
 
 
 def penalty(lines: pd.DataFrame) -> Table:
-    """Strategy "penalty" beside the paper's figures, and the least J that is proved."""
+    """Strategy "penalty", the paper's figures, and the proven least J."""
     from benchmarks.suites.optimum import proved
 
     papers = score.published()
@@ -264,7 +264,7 @@ def penalty(lines: pd.DataFrame) -> Table:
 
 
 def fixed_tables(lines: pd.DataFrame) -> dict[str, Table]:
-    """By data set and label: the paper's ACE / "penalty" / "feasible", and every method beside the paper's."""
+    """By data set and label: the paper's ACE / "penalty" / "feasible", and every method compared with the paper's."""
     papers = score.published()
     papers = papers[(papers["suite"] == "fixed") & (papers["method"] == "penalty")]
     found = score.means(lines, ("data", "label"), raw=True)
@@ -311,12 +311,12 @@ def beside_fixed(found: pd.DataFrame, theirs: str, methods: Sequence[str], title
 
 
 def control_tables(lines: pd.DataFrame) -> dict[str, Table]:
-    """How many trials it takes until a controller passes, its cost, and how often it passes under other noise."""
+    """The number of trials until a controller passes, its cost, and how often it passes with other noise."""
     header = ["history", "method", "n", "passed", "trials until the first", "trials in all", "J", "passes under noise"]
     rows = []
     order = lines.sort_values("data", key=lambda names: -names.map(PASSED), kind="stable")
     for (name, method), runs in order.groupby(["data", "method"], sort=False):
-        # The start itself is the first query of every method, and no trial.
+        # The start itself is the first query of every method and not counted as a trial.
         first = [curve[0][0] - 1 for curve in runs["curve"] if curve]
         values = (np.mean(first) if first else np.nan, (runs["queries"] - 1).mean(), runs["J"].mean())
         cells = [f"{PASSED[str(name)]} of {heat_exchanger.HISTORY} pass", str(method), str(len(runs))]
@@ -335,7 +335,7 @@ def mixed_pictures(lines: pd.DataFrame) -> dict[str, Figure]:
 
 
 def counts(lines: pd.DataFrame, papers: dict[str, tuple[int, float]], unit: float = 1.0) -> Table:
-    """Queries and l2 distance of each method, and what the paper prints; `unit` of distance."""
+    """Queries and l2 distance (in `unit`) of each method, and the numbers printed in the paper."""
     rows = [[f"*{name} in the paper*", "1 of 1", number(n, 0), number(d, 2), ""] for name, (n, d) in papers.items()]
     for method, runs in lines.groupby("method", sort=False):
         d2, J = runs["d2"].mean() / unit, runs["J"].mean()
@@ -345,24 +345,24 @@ def counts(lines: pd.DataFrame, papers: dict[str, tuple[int, float]], unit: floa
 
 
 def moons_tables(lines: pd.DataFrame) -> dict[str, Table]:
-    """The paper's instance beside its counts, and the other rows."""
+    """The paper's instance with the counts in the paper, and the other rows."""
     return {"counts": counts(lines[lines["row"] == 0], PAPERS_MOONS), **beside(lines, "moons")}
 
 
 def mnist_tables(lines: pd.DataFrame) -> dict[str, Table]:
-    """Queries and distance with pixels of 0 to 1 beside the paper's."""
+    """Queries and distance with pixels of 0 to 1, and the paper's."""
     return {"counts": counts(lines, PAPERS_IMAGE, unit=255.0), **beside(lines, "mnist")}
 
 
 def moons_pictures(lines: pd.DataFrame) -> dict[str, Figure]:
-    """Both boundaries, and what was queried."""
+    """Both decision boundaries, and the queries."""
     runs: dict[str, Any] = {line["method"]: line for line in lines[lines["row"] == 0].to_dict("records")}
     records = [figures.boundary_record(scenario("moons"), runs[m]) for m in figures.IN_THE_PLANE if m in runs]
     return {"moons": figures.draw_boundaries(records)}
 
 
 def mnist_pictures(lines: pd.DataFrame) -> dict[str, Figure]:
-    """An 8, and what methods make of it."""
+    """An 8 and its counterfactuals by each method."""
     return {"mnist": figures.draw_digits(figures.digits_record(lines[lines["row"] == 0]))}
 
 
@@ -393,7 +393,7 @@ def suite(name: str, data: Sequence[str], methods: Sequence[str], **fields: Any)
 
 
 def no_network(data: str, method: str) -> str | None:
-    """MNIST is measured with the convolutional network only."""
+    """Why MNIST cannot be measured; None if torch, for the convolutional network, is installed."""
     return None if find_spec("torch") else "mnist needs torch for its convolutional network: pip install torch"
 
 

@@ -1,13 +1,13 @@
-"""How well filters tell real rows from rows whose values do not fit each other.
+"""How well filters distinguish real rows from rows whose values do not go together.
 
     python -m benchmarks run --suite plausible --methods lof,joint
 
-Each table is split: some rows are withheld, a filter is fitted on up to 5,000 others. A withheld row is real; with one
-or two of its values taken from another row it is not, though each value by itself is. A raw line has the area under the
-ROC curve (one half is guessing), the share of mixed rows that are refused where 95% of real ones pass, the shares that
-pass at the usual threshold, and the time to fit and to judge over that of the local outlier factor.
+Each table is split: some rows are withheld, and a filter is fitted on up to 5,000 others. A withheld row is real; with
+one or two values taken from another row it is a mixed row, although each single value is real. A raw line has the area
+under the ROC curve (one half is guessing), the share of mixed rows that are rejected if 95% of the real ones pass, the
+shares that pass at the default threshold, and the time to fit and apply it over that of the local outlier factor.
 
-Simulated tables, the bundled loans, and from packages diamonds (plotnine) and weather (vega_datasets); the paper's
+Tables: simulated, the bundled loans, and from packages diamonds (plotnine) and weather (vega_datasets); the paper's
 eight data sets (ACEX_DATA) are a test only. Constants of src/acex/space/joint.py were chosen on simulated tables of
 other seeds.
 """
@@ -45,7 +45,7 @@ from benchmarks.suite import Job, Line, Suite
 from benchmarks.table import Table
 
 MOST_REFERENCE, MOST_WITHHELD = 5000, 400
-SHRINK = 0.02  # of the correlations towards none, before they are inverted
+SHRINK = 0.02  # shrinkage of correlations towards 0, before the matrix is inverted
 SIMULATED = tuple(map(str, range(simulated.TEST, simulated.TEST + 40)))
 USERS = ("diamonds", "weather", "loan")
 
@@ -86,7 +86,7 @@ def _folder(package: str) -> Path:
 
 
 def mixed(rng: np.random.Generator, rows: FloatArray, others: FloatArray, varies: BoolArray, n: int) -> FloatArray:
-    """The rows with n values each from one other row, as far as it has others, (k, d); equal ones are left out."""
+    """The rows with up to n values each taken from another row, (k, d), without rows that do not change."""
     out = rows.copy()
     for x in out:
         for _ in range(20):
@@ -114,13 +114,13 @@ def lof(**settings: Any) -> Filter:
 
 
 def joint(space: Space, R: FloatArray) -> Strangeness:
-    """The filter that expects each column from the others."""
+    """The filter that predicts each column from the others."""
     density = Plausibility(kind="joint").fit(R, Scale.of(space, R))
     return lambda X: -density.score(X)
 
 
 def linear(space: Space, R: FloatArray) -> Strangeness:
-    """The same without bends, products and a spread of its own for each row."""
+    """The same without nonlinear terms, products and a separate spread for each row."""
     usual = {name: getattr(joint_module, name) for name in ("MOST_BASIS", "SPREAD_ROWS")}
     try:
         joint_module.MOST_BASIS, joint_module.SPREAD_ROWS = 0, 1e12
@@ -263,7 +263,7 @@ def measure(job: Job) -> list[Line]:
 
 
 def judged(fit: Filter, space: Space, R: FloatArray, real: FloatArray) -> tuple[Strangeness, FloatArray, float, float]:
-    """A fitted filter, its values of real rows, and CPU seconds to fit and to judge."""
+    """A fitted filter, its values for real rows, and CPU seconds to fit and to apply it."""
     start = time.process_time()
     strangeness = fit(space, R)
     fitted = time.process_time()
@@ -283,7 +283,7 @@ def tables(lines: pd.DataFrame) -> dict[str, Table]:
 
 
 def missing(data: str, method: str) -> str | None:
-    """Two tables come with packages."""
+    """Why a table cannot be read; two of them come with packages."""
     package = {"diamonds": "plotnine", "weather": "vega_datasets"}.get(data)
     installed = package is None or find_spec(package)
     return None if installed else f"{data} needs {package}: pip install 'acex[tables]'"

@@ -1,4 +1,4 @@
-"""Many rows of one model: how many queries shared answers save.
+"""Many rows of one model: how many queries are saved by sharing answers.
 
     python -m benchmarks run --suite pooling --data diabetes
     python -m benchmarks table --suite pooling && python -m benchmarks plot --suite pooling
@@ -6,11 +6,11 @@
 
 200 withheld rows of a data set are explained in a random order, as in `explain_many`, in five ways:
 
-    alone    60 queries a row, nothing shared
-    pooled   60 queries a row, each row uses the answers of all rows before it
-    taught   the second hundred with 10 queries a row, after the first hundred with 60
+    alone    60 queries per row, nothing shared
+    pooled   60 queries per row, each row uses the answers of all rows before it
+    taught   the second hundred with 10 queries per row, after the first hundred with 60
     taught20 the same with 20
-    ten      10 queries a row from the first row on
+    ten      10 queries per row from the first row on
 
 A raw line has the best J (the paper's, d2n + 5 g1n on codes) after 10 and after all queries.
 """
@@ -35,7 +35,7 @@ from benchmarks.table import Table
 DATA = ("diabetes", "breast", "kc2", "blood", "german_credit")
 N_ROWS, FEW, MORE, ENOUGH = 200, 10, 20, 60
 SPEND = acex.Feasible(effort="spend")
-WAYS = {  # first and second half of the rows: queries a row
+WAYS = {  # queries per row, for the first and second half of the rows
     "alone": (ENOUGH, ENOUGH),
     "pooled": (ENOUGH, ENOUGH),
     "taught": (ENOUGH, FEW),
@@ -58,7 +58,7 @@ def explainer_of(s: Scenario, shares: bool, ledger: Path) -> acex.Explainer:
 
 @cache
 def curves(data: str, way: str) -> list[FloatArray]:
-    """For each row the best J after 0, 1, ... rows paid for; infinite before the first hit."""
+    """The best J of each row after 0, 1, ... paid queries; infinite before the first hit."""
     s = published(data, n_withheld=N_ROWS)
     first, second = WAYS[way]
     out = []
@@ -79,7 +79,7 @@ def curves(data: str, way: str) -> list[FloatArray]:
 
 
 def measure(job: Job) -> list[Line]:
-    """A line for each row; `needed` is how many queries reach what the row reaches alone, or one percent more."""
+    """One line per row; `needed` is the number of queries to reach the cost of "alone", or up to one percent more."""
     lines = []
     for i, (J, alone) in enumerate(zip(curves(job.data, job.method), curves(job.data, "alone"), strict=True)):
         needed = np.where(1.01 * alone[-1] >= J, np.arange(len(J)), len(J)).min()
@@ -88,7 +88,7 @@ def measure(job: Job) -> list[Line]:
 
 
 def tables(lines: pd.DataFrame) -> dict[str, Table]:
-    """10 and 20 queries with shared answers beside 60 alone, over the second hundred rows."""
+    """10 and 20 queries with shared answers compared with 60 alone, over the second hundred rows."""
     columns: dict[str, list[str]] = {}
     for name in (n for n in DATA if n in set(lines["data"])):
         second = lines[(lines["data"] == name) & (lines["row"] >= N_ROWS // 2)]
@@ -121,7 +121,7 @@ def _found(J: pd.Series[float]) -> str:
 
 
 def pictures(lines: pd.DataFrame) -> dict[str, Figure]:
-    """Queries needed for the cost that 60 queries alone reach, against rows explained."""
+    """Queries needed for the cost of 60 queries without sharing, against rows explained."""
     names = [name for name in DATA if name in set(lines["data"])]
     figure = Figure(figsize=(3.2 * len(names), 3.0), dpi=130, layout="constrained")
     panels = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
@@ -141,7 +141,7 @@ N_BEFORE, QUERIES = 30, 30
 
 
 def measure_sharing(job: Job) -> list[Line]:
-    """CPU seconds of 30 explanations of 30 queries after 30 others, by turns without and with their answers."""
+    """CPU seconds of 30 explanations of 30 queries after 30 others, alternately without and with their answers."""
     s = published(job.data)
     with tempfile.TemporaryDirectory() as folder:
         explainers = [explainer_of(s, shares, Path(folder) / f"{shares}.db") for shares in (False, True)]

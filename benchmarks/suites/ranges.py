@@ -1,4 +1,4 @@
-"""A range of numbers as the target, and the same range as a yes/no question.
+"""A range of numbers as the target, compared with the same range as a yes/no label.
 
     python -m benchmarks run --suite ranges                     # "number" measures both; "dice" needs `make peers`
 
@@ -11,8 +11,8 @@ around the median.
     yes/no   lambda rows: low <= model(rows) <= high, target=True
     dice     DiCE's random search with `desired_range`
 
-A raw line has the query of the first hit, the cost after 10, 20 and 30 queries, and how many queries it took to come
-within 10% of the best that "number" or "yes/no" found.
+A raw line has the query of the first hit, the cost after 10, 20 and 30 queries, and the number of queries to come
+within 10% of the best cost found by "number" or "yes/no".
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def setting(data: str) -> Setting:
 
 
 def coded(rows: pd.DataFrame, known: pd.DataFrame) -> Any:
-    """Numbers as they are, categories as their places in the alphabet."""
+    """Numbers unchanged, categories as their positions in alphabetical order."""
     columns = [rows[c] if rows[c].dtype.kind in "if" else rows[c].map(sorted(known[c].unique()).index) for c in rows]
     return np.column_stack(columns)
 
@@ -111,7 +111,7 @@ def measure(job: Job) -> list[Line]:
 
 
 def compared(s: Setting, x: pd.Series[Any]) -> list[Line]:
-    """Both ways for one row."""
+    """Both kinds of target for one row."""
 
     def decide(rows: pd.DataFrame) -> Any:
         return (s.low <= s.predict(rows)) & (s.predict(rows) <= s.high)
@@ -168,7 +168,7 @@ def with_dice(s: Setting, x: pd.Series[Any]) -> Line:
 
 
 def tables(lines: pd.DataFrame) -> dict[str, Table]:
-    """For each table and range: the number beside yes/no."""
+    """For each table and range: "number" compared with "yes/no"."""
     parts = lines["data"].str.split(", ", expand=True)
     lines = lines.assign(table=parts[0], model=parts[1], range=parts[2])
     rows = []
@@ -193,7 +193,7 @@ def tables(lines: pd.DataFrame) -> dict[str, Table]:
 
 
 def missing(data: str, method: str) -> str | None:
-    """DiCE and the cars come with packages of their own."""
+    """Why a setting cannot be measured; DiCE and the cars come with packages."""
     if method == "dice" and find_spec("dice_ml") is None:
         return "dice needs dice_ml: make peers"
     return "cars need vega_datasets" if data.startswith("cars") and find_spec("vega_datasets") is None else None

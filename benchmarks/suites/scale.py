@@ -1,15 +1,15 @@
-"""What acex costs in time and memory, on generated data with a model that answers at once.
+"""Time and memory of acex, on generated data with a model that takes no time.
 
-    throughput     rows a second with 1, 2 and 4 processes
+    throughput     rows per second with 1, 2 and 4 processes
     ledger-size    an explanation with 10^3 to 10^6 answers in the ledger
-    memory         memory of the caller of a batch of generated records
-    categories     ten thousand categories in one column against ten
+    memory         memory of the process that calls a batch of generated records
+    categories     ten thousand categories in one column compared with ten
     startup        CPU time of new processes over that of `import pandas`
     rows           an explanation on 200,000 rows over one on 20,000 of them: CPU and memory
     queries        CPU time of 300 queries over that of 60
     cap            cost found by a search that learns from at most 80 of its own queries, over one that learns from all
 
-Run them on a machine that does nothing else.
+Run them on an idle machine.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ SPEND = acex.Feasible(effort="spend")
 
 
 def in_process(code: str) -> Any:
-    """What this code prints as JSON, in a new process."""
+    """Run code in a new process, and parse the JSON that it prints."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     return json.loads(done.stdout)
 
@@ -63,13 +63,13 @@ def peak_mb() -> float:
 
 
 def generated(n: int, seed: int) -> FloatArray:
-    """Rows with features that depend on each other, (n, 20)."""
+    """Rows with dependent features, (n, 20)."""
     rows: FloatArray = np.random.default_rng(seed).normal(size=(n, N_FEATURES)) @ (np.eye(N_FEATURES) + 0.3 * MIXING)
     return rows
 
 
 def decide(X: FloatArray) -> Any:
-    """0 or 1; 1 for few rows."""
+    """The model: label 1 for few rows, otherwise 0."""
     return (X @ WEIGHTS + 2 * np.sin(X[:, 0]) > 2.0).astype(int)
 
 
@@ -81,7 +81,7 @@ def to_explain(n: int) -> FloatArray:
 
 
 def with_answers(path: Path, n: int) -> acex.Explainer:
-    """An explainer with a ledger of n answers, about points between rows."""
+    """An explainer with a ledger of n answers to points between rows."""
     reference = generated(600, 0)
     explainer = acex.Explainer(acex.Model(decide, name="generated"), reference, ledger=path)
     rng = np.random.default_rng(3)
@@ -95,7 +95,7 @@ def with_answers(path: Path, n: int) -> acex.Explainer:
 
 
 def measure_throughput(job: Job) -> list[Line]:
-    """Seconds for 60 rows of 30 queries with this many processes, and the growth of the ledger."""
+    """Seconds for 60 rows with 30 queries each and this many processes, and the growth of the ledger."""
     rows = to_explain(60)
     n_jobs = int(job.method)
     with tempfile.TemporaryDirectory() as folder:
@@ -112,14 +112,14 @@ def measure_throughput(job: Job) -> list[Line]:
 
 
 def throughput_tables(lines: pd.DataFrame) -> dict[str, Table]:
-    """Rows a second by the number of processes."""
+    """Rows per second by the number of processes."""
     a_second = (lines["n_rows"] / lines["seconds"]).tolist()
     rows = [[n, f"{v:.2f}", f"{v / a_second[0]:.2f}"] for n, v in zip(lines["method"], a_second, strict=True)]
     return {"processes": Table("throughput", ["processes", "rows a second", "times one"], rows)}
 
 
 def measure_ledger_size(job: Job) -> list[Line]:
-    """Seconds of one core of the first explanation of a process, and of later ones."""
+    """CPU seconds of the first explanation of a process, and of later ones."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ledger.db"
         with_answers(path, int(job.method)).ledger.close()
@@ -173,7 +173,7 @@ def batch_memory(n: int, keep: bool) -> None:
         many = explainer.explain_many(rows, executor=Recorded(explanation), progress=False)
         for _ in many.as_finished():
             pass
-        assert many[0].steps[0].row == explanation.steps[0].row  # read back
+        assert many[0].steps[0].row == explanation.steps[0].row  # steps can be read
         many.summary()
         explainer.ledger.close()
     print(peak_mb())
@@ -184,7 +184,7 @@ def _above(rows: pd.DataFrame) -> Any:
 
 
 def measure_memory(job: Job) -> list[Line]:
-    """Peak memory of a batch, and its share of a row above that of a batch of ten."""
+    """Peak memory of a batch, and the increase per row over a batch of ten."""
     n, keep = int(job.data), job.method == "all kept"
     code = "from benchmarks.suites.scale import batch_memory; batch_memory({}, {})"
     base, peak = in_process(code.format(10, False)), in_process(code.format(n, keep))
