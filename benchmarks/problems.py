@@ -65,7 +65,7 @@ def problems(data: str, model: str = "forest", seed: int = 0) -> Problems:
 
 
 def least_cost(problem: Problem, is_hit: IsHit, rounds: int = 25, n: int = 4000, best_of: int = 300) -> float:
-    """The least cost of a plausible hit found by a search with `rounds` times `n` queries; infinite if none."""
+    """The least cost of a plausible hit found by a search with about `rounds` times `n` queries; infinite if none."""
     return cost_and_changes(problem, cheapest_hit(problem, is_hit, rounds, n, best_of))[0]
 
 
@@ -77,7 +77,7 @@ def cost_and_changes(problem: Problem, hit: FloatArray) -> tuple[float, float]:
 
 
 def cheapest_hit(problem: Problem, is_hit: IsHit, rounds: int = 25, n: int = 4000, best_of: int = 300) -> FloatArray:
-    """The cheapest plausible hit found by a search with `rounds` times `n` queries, (1, d), or none, (0, d).
+    """The cheapest plausible hit found by a search with about `rounds` times `n` queries, (1, d), or none, (0, d).
 
     Candidates are generated as in strategy "feasible"; the cheapest hits of each round are the parents of the next.
     """

@@ -1,16 +1,16 @@
-"""Train the belief of strategy "feasible" on simulated searches: P(hit) of a point, and how much closer it could be.
+"""Train the belief of strategy "feasible" on simulated searches: P(hit) of a point, and P(something cheaper exists).
 
     python -m benchmarks train                              # about an hour on two cores
     python -m benchmarks train --tasks 20,20 --epochs 1 --out /tmp/try   # a try
 
-The first round of searches believes a Gaussian process; each later one the network trained on the rounds before, so
-that the last network has seen the searches that it leads to itself. Along each search candidates of all kinds are
-noted, the search's own favourites among them, with their inputs and with what the model would answer, which is free to
-look up here.
-Half of the searches have help: outcomes (true, shuffled, partly wrong), answers from elsewhere, scores.
+The first round of searches uses a Gaussian process as belief; each later round uses the network trained on the earlier
+rounds, so that the last network was trained on searches like those that it leads to. During each search, candidates of
+all kinds are recorded, including those preferred by the search, with their inputs and with the label that the model
+would return, which costs nothing here.
+Half of the searches have help: outcomes (true, shuffled, partly wrong), earlier answers, scores.
 
-Writes `weights.npz` and `weights.json`, the record: tasks, settings, versions, losses, checksum. The same command gives
-the same weights on the same machine and libraries; elsewhere sums may be rounded differently.
+Writes `weights.npz`, and `weights.json` with tasks, settings, versions, losses and checksum. The same command gives the
+same weights on the same machine with the same libraries; otherwise, sums may be rounded differently.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ from acex.search.problem import History, Known, Problem, Query, Stop
 from benchmarks.belief.simulated import VALIDATION, Case, earlier_answers, least_cost, task
 
 N_QUERIES = 45
-NOTED_UNTIL, NOTED_EVERY = 5, 3  # every state is noted at first, later one in so many
-OF_EACH, FAVOURITES = 10, 14  # candidates noted of each family, and of those that the search likes best
-IMPLAUSIBLE = 0.15  # of the implausible candidates are noted too
-HELP = (  # kinds of help and their shares
+NOTED_UNTIL, NOTED_EVERY = 5, 3  # the first 5 states are recorded, then every third
+OF_EACH, FAVOURITES = 10, 14  # number of candidates recorded per family, and of those preferred by the search
+IMPLAUSIBLE = 0.15  # share of the implausible candidates that is recorded too
+HELP = (  # kinds of help, and their probabilities
     *(("none", 0.38), ("outcomes", 0.24), ("shuffled", 0.06), ("stale", 0.08)),
     *(("known", 0.06), ("learnt", 0.1), ("scores", 0.08)),
 )
@@ -60,16 +60,16 @@ Odds = Callable[[FloatArray], float] | None
 
 @dataclass(frozen=True, eq=False)
 class Notes:
-    """What was noted of one search."""
+    """The training data from one search."""
 
     inputs: FloatArray  # of candidates, (n, f)
-    hits: FloatArray  # are they? (n,)
+    hits: FloatArray  # whether they are hits, (n,)
     states: FloatArray  # of the search after its first hit, (s, g)
     truths: FloatArray  # what `Outlook` should predict, (s, 4)
 
 
 def helped(case: Case, help_: str, rng: np.random.Generator) -> tuple[Problem, Known | None, Odds]:
-    """The case with this kind of help."""
+    """The problem of a case, known answers and scores with this kind of help."""
     match help_:
         case "outcomes":
             return case.with_outcomes(case.outcomes), None, None
@@ -89,13 +89,13 @@ def helped(case: Case, help_: str, rng: np.random.Generator) -> tuple[Problem, K
 
 
 def begun(problem: Problem, known: Known | None, odds: Odds) -> History:
-    """A search's history after its first query, the factual."""
+    """The history of a search after its first query, the factual."""
     empty = History((), (), (), known)
     return empty.with_answer(Query(problem.factual, "factual"), False, odds(problem.factual) if odds else None)
 
 
 def noted(seed: int) -> Notes | str:
-    """What one search in the task of this seed teaches; the trace of the error if there is one."""
+    """The training data from one search in the task with this seed, or the traceback if it failed."""
     rng = np.random.default_rng([5, seed])
     help_ = str(rng.choice([name for name, _ in HELP], p=[share for _, share in HELP]))
     try:
@@ -149,7 +149,7 @@ def _noted(case: Case, problem: Problem, known: Known | None, odds: Odds, seed: 
 
 
 def noted_candidates(problem: Problem, round_: Any, rng: np.random.Generator) -> FloatArray:
-    """A few candidates of each family, and the search's own favourites, (n, d)."""
+    """A few candidates of each family, and those preferred by the search, (n, d)."""
     judged = round_.scored
     if round_.best < np.inf:
         liked = judged.probability * judged.saving
@@ -174,7 +174,7 @@ def noted_candidates(problem: Problem, round_: Any, rng: np.random.Generator) ->
 
 
 def problem_hits(problem: Problem, round_: Any) -> FloatArray:
-    """The successes so far, cheapest first, (n, d)."""
+    """The counterfactuals so far, cheapest first, (n, d)."""
     hits: FloatArray = round_.history.X[round_.success]
     return hits[np.argsort(problem.cost(hits), kind="stable")]
 
@@ -185,9 +185,10 @@ def problem_hits(problem: Problem, round_: Any) -> FloatArray:
 def trained(
     x: FloatArray, t: FloatArray, names: tuple[str, ...], hidden: tuple[int, ...], epochs: float
 ) -> BeliefNetwork:
-    """A network from inputs, (n, f), to the log odds of targets, (n, outputs); a target that is NaN is not known.
+    """A network from inputs, (n, f), to the log odds of targets, (n, outputs); NaN means that a target is unknown.
 
-    Cross entropy by Adam (Kingma & Ba 2015) with decoupled weight decay; the rate rises, then falls as a cosine.
+    Minimises the cross entropy by Adam (Kingma & Ba 2015) with decoupled weight decay; the learning rate rises, then
+    falls like a cosine.
     """
     rng = np.random.default_rng(0)
     centre, spread = x.mean(axis=0), x.std(axis=0) + 1e-3
@@ -223,7 +224,7 @@ def _batches(rng: np.random.Generator, n: int, steps: int) -> Any:
 
 
 def _gradients(weights: list[FloatArray], x: FloatArray, t: FloatArray) -> list[FloatArray]:
-    """Of the mean cross entropy, by back propagation."""
+    """Gradients of the mean cross entropy, by backpropagation."""
     inputs, before, gates = [x], [], []
     for W, b in zip(weights[:-2:2], weights[1:-2:2], strict=True):
         z = inputs[-1] @ W + b
@@ -251,7 +252,7 @@ def loss(network: BeliefNetwork, x: FloatArray, t: FloatArray) -> list[float]:
 
 
 def _begin(weights: str | None) -> None:
-    """What each process starts with: the networks of the round before, or none."""
+    """Initialise a process with the networks of the previous round, if any."""
     threadpool_limits(1)
     path = None if weights is None else Path(weights)
     networks = {} if path is None else {name: BeliefNetwork.load(path, name) for name in ("hit_", "outlook_")}
@@ -259,7 +260,7 @@ def _begin(weights: str | None) -> None:
 
 
 def searched(seeds: range, weights: Path | None, n_jobs: int) -> list[Notes]:
-    """The notes of searches in these tasks, in the order of the seeds."""
+    """The training data from searches in these tasks, in the order of the seeds."""
     begin = (None if weights is None else str(weights),)
     with ProcessPoolExecutor(n_jobs, initializer=_begin, initargs=begin) as pool:
         results = list(pool.map(noted, seeds, chunksize=4))
@@ -269,7 +270,7 @@ def searched(seeds: range, weights: Path | None, n_jobs: int) -> list[Notes]:
 
 
 def stacked(notes: list[Notes]) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Inputs, hits, states and truths of all."""
+    """Inputs, hits, states and truths of all searches."""
     hits = np.concatenate([n.hits for n in notes])[:, None]
     return (
         np.vstack([n.inputs for n in notes]),
@@ -288,7 +289,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Write the weights and their record."""
+    """Train the networks, and write the weights and their record."""
     args.out.mkdir(parents=True, exist_ok=True)
     path, seed = args.out / "weights.npz", 0
     notes: list[Notes] = []
@@ -300,7 +301,7 @@ def main(args: argparse.Namespace) -> None:
         seed += n_tasks
         x, t, states, truths = stacked(more)
         line: dict[str, Any] = {"tasks": n_tasks, "searches": len(more), "candidates": len(x), "states": len(states)}
-        if k:  # before they are learned from: what the network of the rounds before makes of them
+        if k:  # evaluate the network of the previous rounds on data it was not trained on
             line["loss before"] = loss(networks["hit_"], x, t) + loss(networks["outlook_"], states, truths)
         notes += more
         x, t, states, truths = stacked(notes)

@@ -1,14 +1,14 @@
-"""Simulated tasks: random tables with random black boxes, on which the search is tuned and its belief learned.
+"""Simulated tasks: random tables with random black boxes, used to tune the search and to train its belief.
 
-A task is a table of many possible shapes (dependent or not, heavy tails, whole numbers, codes, categories, clusters,
+A task is a table of one of many kinds (dependent or not, heavy tails, whole numbers, codes, categories, clusters,
 duplicates), an outcome that depends on it, a classifier trained on both, and a few withheld rows to explain, with
-features frozen, directed or held in tight ranges. Nothing here has seen the paper's data sets; those are a test.
+features frozen, directed or limited to tight ranges. Nothing here uses the paper's data sets, which are a test.
 
     from benchmarks.belief.simulated import task
     for case in task(seed=7): ...       # the same seed gives the same task
 
-Seeds below 1,000,000 are for training, the next million for validation (constants are chosen there), the one after
-that for tests.
+Seeds below 1,000,000 are for training, the next million for validation (to choose constants), and the one after that
+for tests.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ from acex.space.scale import Quantiles, Scale
 from acex.space.space import Space
 from benchmarks import problems
 
-VALIDATION, TEST = 1_000_000, 2_000_000  # where their seeds begin
-WITHHELD = 24  # rows that neither the model nor the reference has seen
-POOL_ROWS = 40  # rows whose made-up explanations fill a pool of earlier answers, at most
+VALIDATION, TEST = 1_000_000, 2_000_000  # first seeds
+WITHHELD = 24  # rows that are neither in the training data nor in the reference
+POOL_ROWS = 40  # maximum number of rows whose simulated explanations make up the pool of earlier answers
 
 Score = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What is particular about a task.
+    """Special properties of a task.
 
     Args:
         columns: least and largest number of columns; None for 2 to 60, small numbers more often.
-        noisy: the model is a forest that has learned outcomes by heart of which 2 to 20% are random.
-        sparse: one to six columns matter on average, whatever their number.
+        noisy: the model is a forest that has memorised outcomes of which 2 to 20% are random.
+        sparse: on average one to six columns matter, regardless of their number.
         rare: the rarer class has 0.5 to 8% of the rows.
         apart: the model was trained on other rows than the reference.
     """
@@ -72,10 +72,10 @@ class Case:
     """One row to explain."""
 
     problem: Problem
-    odds: Score  # the model's log odds of a hit, (n, d) -> (n,); a hit where they are above zero
-    outcomes: BoolArray  # which reference rows have another outcome than the model gives the factual, (m,)
+    odds: Score  # the model's log odds of a hit, (n, d) -> (n,); points with positive log odds are hits
+    outcomes: BoolArray  # which reference rows have an outcome other than the factual's label, (m,)
     withheld: FloatArray  # other rows of the table, (k, d)
-    gives_scores: bool  # the odds are more than a label
+    gives_scores: bool  # whether the log odds have more information than a label
 
     def is_hit(self, X: FloatArray) -> BoolArray:
         """Which points are hits, (n,)."""
@@ -88,7 +88,7 @@ class Case:
 
 
 def task(seed: int, n_rows: int = 3, kind: Kind = USUAL) -> list[Case]:
-    """The cases of one task: up to so many rows with the same table and model."""
+    """The cases of one task: up to `n_rows` rows with the same table and model."""
     rng = np.random.default_rng([77, seed])
     while True:
         made = _table_and_model(rng, kind)
@@ -98,7 +98,7 @@ def task(seed: int, n_rows: int = 3, kind: Kind = USUAL) -> list[Case]:
     n_withheld = _n_withheld(X)
     known = slice(_first_known(X, kind), None)
     withheld, reference, outcomes = X[:n_withheld], X[known], y[known]
-    if rng.random() < 0.06:  # a history of one side only
+    if rng.random() < 0.06:  # a reference with one label only
         side = odds(withheld[:1])[0] > 0
         same, among = (odds(rows) > 0 for rows in (withheld, reference))
         if (among == side).sum() >= 20:
@@ -119,7 +119,7 @@ def task(seed: int, n_rows: int = 3, kind: Kind = USUAL) -> list[Case]:
         ranges = _ranges(rng, space, x, scale) if tight else None
         try:
             region = Region.of(space, x, ranges=ranges, constant=scale.deviations == 0)
-        except ValueError:  # nothing can move
+        except ValueError:  # no feature can change
             continue
         problem = Problem(region, CostFunction(scale, x, space.weights, beta), scale, reference, density, quantiles)
         sign = -1.0 if odds(x[None])[0] > 0 else 1.0
@@ -129,7 +129,7 @@ def task(seed: int, n_rows: int = 3, kind: Kind = USUAL) -> list[Case]:
 
 
 def table(seed: int) -> tuple[Space, FloatArray]:
-    """A table without a model, (n, d), and what its columns are; at least two of them vary."""
+    """A table without a model, (n, d), and its features; at least two of the columns vary."""
     rng = np.random.default_rng([78, seed])
     while True:
         X, features = _columns(rng, _latent(rng))
@@ -138,7 +138,7 @@ def table(seed: int) -> tuple[Space, FloatArray]:
 
 
 def _filter(u: float) -> Plausibility:
-    """What users have by default, or the paper's local outlier factor, for 0 <= u < 1."""
+    """The default filter or the paper's local outlier factor, depending on u, 0 <= u < 1."""
     return Plausibility(kind="joint") if u < 0.55 else Plausibility(kind="lof", scale=u < 0.7)
 
 
@@ -149,7 +149,7 @@ def _signed(odds: Score, sign: float) -> Score:
 def _table_and_model(
     rng: np.random.Generator, kind: Kind
 ) -> tuple[FloatArray, BoolArray, list[Feature], Score, bool] | None:
-    """Points, outcomes, features, the model's log odds of class one and whether they are scores; None if degenerate."""
+    """Points, outcomes, features, the model's log odds of class 1, and whether they are scores; None if degenerate."""
     Z = _latent(rng, kind.columns)
     X, features = _columns(rng, Z)
     varies = X.std(axis=0) > 1e-9
@@ -173,17 +173,17 @@ def _table_and_model(
 
 
 def _n_withheld(X: FloatArray) -> int:
-    """How many rows, the first ones, neither the model nor the reference sees."""
+    """The number of rows, at the beginning, that are neither in the training data nor in the reference."""
     return min(WITHHELD, len(X) // 4)
 
 
 def _first_known(X: FloatArray, kind: Kind) -> int:
-    """The position of the first row of the reference; with `apart`, the rows before it train the model."""
+    """The position of the first row of the reference; with `apart`, the model is trained on the rows before it."""
     return (len(X) + _n_withheld(X)) // 2 if kind.apart else _n_withheld(X)
 
 
 def _latent(rng: np.random.Generator, columns: tuple[int, int] | None = None) -> FloatArray:
-    """A table of unit variance before its columns get their kinds, (n, d)."""
+    """A table of unit variance, before its columns are converted to kinds of features, (n, d)."""
     d = int(rng.integers(3, 28)) if rng.random() < 0.5 else int(np.rint(np.exp(rng.uniform(np.log(2), np.log(60)))))
     if columns is not None:
         d = int(rng.integers(columns[0], columns[1] + 1))
@@ -197,11 +197,11 @@ def _latent(rng: np.random.Generator, columns: tuple[int, int] | None = None) ->
     Z = factors @ loadings / np.sqrt(k) + rng.uniform(0.05, 1.0) * rng.normal(size=(n, d))
     if rng.random() < 0.3:
         Z = np.tanh(Z @ rng.normal(size=(d, d)) / np.sqrt(d)) + 0.2 * rng.normal(size=(n, d))
-    if rng.random() < 0.15:  # groups of columns that say almost the same
+    if rng.random() < 0.15:  # groups of almost redundant columns
         for j in range(1, d):
             if rng.random() < 0.5:
                 Z[:, j] = Z[:, j - 1] * rng.choice([-1, 1]) + rng.uniform(0.02, 0.4) * rng.normal(size=n)
-    if rng.random() < 0.15:  # one size behind all columns: half of all they say, or nearly all of it
+    if rng.random() < 0.15:  # one common factor: half of the variance of all columns, or nearly all of it
         share, size = rng.uniform(0.5, 0.95), rng.normal(size=(n, 1)) * rng.choice([-1, 1], p=[0.2, 0.8], size=d)
         Z = np.sqrt(1 - share) * (Z - Z.mean(axis=0)) / (Z.std(axis=0) + 1e-12) + np.sqrt(share) * size
     if rng.random() < 0.1:  # duplicates
@@ -210,7 +210,7 @@ def _latent(rng: np.random.Generator, columns: tuple[int, int] | None = None) ->
 
 
 def _columns(rng: np.random.Generator, Z: FloatArray) -> tuple[FloatArray, list[Feature]]:
-    """The table as people would write it down, (n, d), and what its columns are."""
+    """The table with realistic kinds of columns, (n, d), and its features."""
     X = Z.copy()
     features: list[Feature] = []
     heavy, coded, n_nominal = rng.random() < 0.25, rng.random() < 0.2, 0
@@ -247,13 +247,13 @@ def _columns(rng: np.random.Generator, Z: FloatArray) -> tuple[FloatArray, list[
 
 
 def _codes(rng: np.random.Generator, z: FloatArray, most: int) -> FloatArray:
-    """A few levels of a column, 0, 1, ..., of very different shares, (n,)."""
+    """A column as a few levels, 0, 1, ..., with very different frequencies, (n,)."""
     cuts = np.quantile(z, np.sort(rng.random(int(rng.integers(1, most)))))
     return np.searchsorted(cuts, z).astype(float)
 
 
 def _outcome(rng: np.random.Generator, Z: FloatArray, kind: Kind) -> BoolArray:
-    """What happened to each row, (n,): linear, smooth, by rules or by squares of some columns, with noise."""
+    """The outcome of each row, (n,): linear, smooth, by rules or by squares of some columns, with noise."""
     n, d = Z.shape
     relevant = np.asarray(rng.random(d) < (rng.uniform(1, 6) / d if kind.sparse else rng.uniform(0.2, 1)))
     relevant[rng.integers(d)] = True
@@ -307,7 +307,7 @@ def _model(rng: np.random.Generator, X: FloatArray, y: BoolArray, nominal: BoolA
 
 
 def _forest(rng: np.random.Generator, X: FloatArray, y: BoolArray, nominal: BoolArray) -> tuple[Score, bool]:
-    """The log odds of a forest as scikit-learn makes it by default, (n, d) -> (n,)."""
+    """The log odds of a forest with scikit-learn's defaults, (n, d) -> (n,)."""
     one_hot = _one_hot(X, nominal)
     return _share_of_trees(
         RandomForestClassifier(random_state=int(rng.integers(1_000_000))).fit(one_hot(X), y), one_hot
@@ -315,7 +315,7 @@ def _forest(rng: np.random.Generator, X: FloatArray, y: BoolArray, nominal: Bool
 
 
 def _share_of_trees(forest: Any, one_hot: Score) -> Score:
-    """The log odds by the mean of the trees, without scikit-learn's overhead per call."""
+    """The log odds from the mean of the trees, without scikit-learn's overhead per call."""
     trees = [tree.tree_ for tree in forest.estimators_]
 
     def odds(B: FloatArray) -> FloatArray:
@@ -339,7 +339,7 @@ def _one_hot(X: FloatArray, nominal: BoolArray) -> Score:
 
 
 def _rules(rng: np.random.Generator, X: FloatArray) -> Score:
-    """Points by hand-written thresholds: more than so many of them make a yes."""
+    """A score card with random thresholds: class 1 if those passed have enough weight."""
     features = rng.integers(X.shape[1], size=int(rng.integers(2, 7)))
     cuts = np.array([np.quantile(X[:, j], rng.uniform(0.2, 0.8)) for j in features])
     sign = rng.choice([-1.0, 1.0], size=len(features))
@@ -384,9 +384,9 @@ def _ranges(rng: np.random.Generator, space: Space, x: FloatArray, scale: Scale)
 
 
 def earlier_answers(case: Case, rng: np.random.Generator, n_rows: int) -> tuple[Known, Hint | None]:
-    """What explanations of other rows of the same model may have asked, nearest 150, and the hint of all of it.
+    """Simulated answers from explanations of other rows of the same model: the nearest 150, and a hint from all.
 
-    Made up, not searched for: on the way from a row to reference rows of the other class, and with changes undone.
+    No search is run: points lie between a row and reference rows of the other class, with some changes reverted.
     """
     problem = case.problem
     others = case.withheld[rng.integers(len(case.withheld), size=n_rows)]
@@ -411,5 +411,5 @@ def earlier_answers(case: Case, rng: np.random.Generator, n_rows: int) -> tuple[
 
 
 def least_cost(case: Case) -> float:
-    """The least cost of a plausible hit that a search with some 40,000 queries finds; infinite if none is."""
+    """The least cost of a plausible hit found by a search with some 40,000 queries; infinite if none."""
     return problems.least_cost(case.problem, case.is_hit, rounds=12, n=2500, best_of=200)

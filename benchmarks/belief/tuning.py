@@ -1,17 +1,17 @@
-"""Strategy "feasible" on simulated tasks that its belief was not trained on: where constants of the search are chosen.
+"""Run strategy "feasible" on simulated tasks that its belief was not trained on, to choose constants of the search.
 
     python -m benchmarks tune                                          # as it is
     python -m benchmarks tune --set PATIENCE=0.1 --set MORE_PATIENCE=1 --help-kinds none,shuffled
     python -m benchmarks tune --tolerances 0.05,0.02                   # what stopping early costs
     python -m benchmarks tune --tolerances 0.05 --columns 60,150       # the same on wide tables
 
-For each kind of help: J over the best known after so many queries, as a geometric mean (none found counts as 50) and as
-a median; the share of rows without a hit; seconds of a search. Best known is the least of all runs of the command and
-of a search with 40,000 queries. The tasks are those of validation; `--test` takes those that nothing was chosen on.
+For each kind of help: J over the best known at several numbers of queries, as a geometric mean (50 if none was found)
+and as a median; the share of rows without a hit; seconds per search. Best known is the least of all runs of the command
+and of a search with 40,000 queries. The tasks are those for validation; `--test` uses tasks not used for any choice.
 
 With `--tolerances`: for each of them, how much more the answer costs than with the whole budget of 60 (mean log ratio
 over the rows with a hit), how many rows cost at least 20% more, the mean number of queries, the share of rows with more
-than four changes, and the share with a short answer beside such a one.
+than four changes, and the share of rows for which a short answer was found in addition to such a long one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from benchmarks.belief.learn import Odds, begun, helped
 from benchmarks.belief.simulated import TEST, VALIDATION, Case, Kind, least_cost, task
 
 BUDGETS = (10, 15, 20, 30, 40, 60)
-NONE = 50.0  # the ratio that stands for no hit
+NONE = 50.0  # the ratio if there is no hit
 Settings = dict[str, float]
 
 
@@ -58,7 +58,7 @@ def curve(case: Case, help_: str, seed: int, n: int = max(BUDGETS)) -> FloatArra
 
 
 def ratios_of_task(seed: int, kinds: list[str], changed: Settings) -> list[tuple[str, str, FloatArray, float]]:
-    """For each kind of help, with the constants as they are and as changed: ratios to the best known, and seconds."""
+    """For each kind of help, with current and with changed constants: ratios to the best known, and seconds."""
     threadpool_limits(1)
     as_it_is = {name: getattr(feasible, name) for name in changed}
     runs = []
@@ -79,10 +79,10 @@ def ratios_of_task(seed: int, kinds: list[str], changed: Settings) -> list[tuple
 def stopped_early(
     seed: int, kinds: list[str], tolerances: list[float], columns: tuple[int, int] | None
 ) -> list[tuple[str, float, float, int, bool, bool]]:
-    """For each kind of help and tolerance (0: the whole budget): the cost found, queries asked, and whether the answer
-    is long and a short one was found.
+    """For each kind of help and tolerance (0: the whole budget): the cost found, the number of queries, and whether the
+    answer is long and a short one was found.
 
-    Until it stops, a search asks what one with the whole budget asks, so each continues from a prefix of that one.
+    Until it stops, a search sends the same queries as one with the whole budget, so each continues from a prefix of it.
     """
     threadpool_limits(1)
     lines = []
@@ -93,7 +93,7 @@ def stopped_early(
             problem, known, odds = helped(case, help_, np.random.default_rng([9, seed]))
             search = Search(problem, Feasible(effort="spend"), seed, begun(problem, known, odds), budget=max(BUDGETS))
             started: dict[float, Search] = {}
-            waiting = sorted(tolerances)  # the largest stops first
+            waiting = sorted(tolerances)  # the largest tolerance stops first
             while True:
                 query = search.ask()
                 while waiting:
@@ -131,7 +131,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Print a line for each kind of help."""
+    """Print one line per kind of help."""
     changed = {name: float(value) for name, value in (pair.split("=") for pair in args.set)}
     first = TEST if args.test else VALIDATION
     if args.tolerances:

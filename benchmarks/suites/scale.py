@@ -232,7 +232,7 @@ def measure_categories(job: Job) -> list[Line]:
 
 
 def categories_tables(lines: pd.DataFrame) -> dict[str, Table]:
-    """Ten thousand categories over ten."""
+    """The ratio of ten thousand categories to ten."""
     wide = lines.pivot_table(index="method", columns="data", values=["total_s", "memory_mb"])
     ratios = pd.DataFrame({name: wide[name]["10000"] / wide[name]["10"] for name in ("total_s", "memory_mb")})
     rows = [[str(way), *(f"{v:.2f}" for v in values)] for way, values in ratios.iterrows()]
@@ -270,7 +270,7 @@ def cpu_seconds(*arguments: str) -> float:
 
 
 def measure_startup(job: Job) -> list[Line]:
-    """Medians of processes in turn with `import pandas`; the first round fills the caches."""
+    """Median CPU seconds of new processes, alternating with `import pandas`; the first round fills the caches."""
     arguments = STARTS[job.method]
     pairs = [(cpu_seconds(*arguments), cpu_seconds(*PANDAS)) for _ in range(ROUNDS + 1)][1:]
     seconds, pandas_seconds = (statistics.median(part) for part in zip(*pairs, strict=True))
@@ -291,7 +291,7 @@ def startup_tables(lines: pd.DataFrame) -> dict[str, Table]:
 # -- rows --------------------------------------------------------------------------------------------------------
 
 ALL_ROWS, SOME_ROWS = 200_000, 20_000
-ROWS_RATIO, MEMORY_TIMES, MEMORY_MORE = 2.0, 4, 250  # limits: times the CPU; times the data plus so many MB
+ROWS_RATIO, MEMORY_TIMES, MEMORY_MORE = 2.0, 4, 250  # limits: CPU ratio; memory is at most 4 times the data plus 250 MB
 
 
 def explain_large(n: int) -> None:
@@ -307,9 +307,9 @@ def explain_large(n: int) -> None:
     def model(rows: pd.DataFrame) -> Any:
         return np.where(rows["x0"] + rows["n0"] / 50 + (rows["c0"] == "a") > 2.5, "yes", "no")
 
-    data_mb = data.memory_usage().sum() / 2**20  # categories are shared objects
+    data_mb = data.memory_usage().sum() / 2**20  # not deep, since strings of categories are shared
     x = data.head(100)[model(data.head(100)) == "no"].iloc[0]
-    acex.explain(model, x, data.head(200), budget=4)  # imports
+    acex.explain(model, x, data.head(200), budget=4)  # so that imports are not counted
     start = time.process_time()
     explainer = acex.Explainer(model, data)
     ready = time.process_time()
@@ -325,7 +325,7 @@ def measure_rows(job: Job) -> list[Line]:
 
 
 def rows_tables(lines: pd.DataFrame) -> dict[str, Table]:
-    """All rows beside some of them, with the limits."""
+    """All rows compared with some of them, with the limits."""
     few, many = (lines[lines["data"] == str(n)].iloc[-1] for n in (SOME_ROWS, ALL_ROWS))
     shown = [
         [name, f"{few[column]:.1f}", f"{many[column]:.1f}", f"{many[column] / few[column]:.2f}", limit]
@@ -365,7 +365,7 @@ def measure_queries(job: Job) -> list[Line]:
 
 
 def queries_tables(lines: pd.DataFrame) -> dict[str, Table]:
-    """The ratio beside its limit."""
+    """The ratio and its limit."""
     rows = [
         [line["data"], f"{line['few_s']:.2f}", f"{line['many_s']:.1f}", f"{line['ratio']:.1f}", f"{QUERIES_RATIO:.0f}"]
         for _, line in lines.iterrows()
@@ -382,7 +382,7 @@ def measure_cap(job: Job) -> list[Line]:
     case = task(VALIDATION + job.row, 1)[0]
     problem, known, odds = helped(case, "none", np.random.default_rng([9, job.row]))
     shared = Search(problem, SPEND, job.seed, begun(problem, known, odds), budget=CAP_QUERIES)
-    shared = _continued(shared, case, cap)  # up to here both ask the same
+    shared = _continued(shared, case, cap)  # both are identical up to here
     for name, most in (("capped", cap), ("all", CAP_QUERIES)):
         with patch.object(evidence, "MAX_OWN", most):
             search = _continued(shared, case, CAP_QUERIES)
@@ -412,7 +412,7 @@ def memory_tables(lines: pd.DataFrame) -> dict[str, Table]:
 
 
 def no_such_batch(data: str, method: str) -> str | None:
-    """Keeping everything is measured with few rows."""
+    """Why a batch is not measured: keeping everything is measured with few rows only."""
     return "too many rows to keep" if method == "all kept" and data != "10000" else None
 
 

