@@ -1,25 +1,25 @@
-"""ACE as published: sections 3.1 to 3.5 of the paper and its listing to the letter, each repair a switch.
+"""ACE exactly as in sections 3.1 to 3.5 of the paper and its listing, with an option for each repair.
 
-    x~   factual, (d,)          X, t     points asked and their labels, 1 for a hit, (n, d) and (n,)
+    x~   factual, (d,)          X, t     points queried and their labels, 1 for a hit, (n, d) and (n,)
     a    mode of the latent function at X, (n,)         W   sigma(a) (1 - sigma(a)), (n,)
     f    sigma(latent): mean mu = sigma(mu_a), variance sigma_a^2 (mu (1 - mu))^2 (delta method, appendix D)
     J    d + beta g + lambda |f - 1/2|, d and g the l2 and l1 norm of (x - x~) / deviation
 
-n0 points of a truncated normal are followed by rounds. In a round lambda grows from lambda_0 as lambda^growth while it
-is below lambda_max and points still move by more than epsilon; for each lambda the point of largest Monte-Carlo
-expected improvement is asked. The Sobol step ends the round: of the points whose posterior is closest to one half, the
-nearest is asked. The search ends when a round finds a counterfactual that is not nearer than the one before; this last
-one is its answer.
+n0 points from a truncated normal distribution are followed by rounds. In a round, lambda grows from lambda_0 as
+lambda^growth while it is below lambda_max and points still move by more than epsilon; for each lambda, the point with
+the largest Monte-Carlo expected improvement is queried. The Sobol step ends the round: of the points whose posterior is
+closest to one half, the nearest is queried. The search ends when a round finds a counterfactual that is not nearer than
+the one before; this last one is its answer.
 
-`PublishedAce()` repairs nothing: `answer` returns what the paper returns. The fields of `REPAIRS` are the points of
-docs/readings.md that change the algorithm (R4 is its row 4). Where the paper leaves room, the reading given there is
+`PublishedAce()` has no repairs: `answer` returns what the paper returns. The fields of `REPAIRS` are the points of
+docs/readings.md that change the algorithm (R4 is its row 4). Where the paper is ambiguous, the reading given there is
 used: R1 (the power), R2 ("and" instead of "or", which never ends), R3 (the text instead of the loop's condition), R9
 (sigma(mu_a) in the improvement, the moderated probability in the Sobol step), R10 (a misprint), R15, R18, R19, R21.
 
-Where the paper gives no number: "closest to one half" are 5% of the Sobol points; 11 rounds at most, as in the authors'
-code, since a round may repeat rows that were asked, which are free; mean and deviation of the first points are those
-of the reference. The paper fits the length scale "to the initial dataset"; here it is fitted whenever a round begins,
-since four points alone, as on moons, can leave it a thousand times too small.
+Where the paper gives no number: "closest to one half" means 5% of the Sobol points; at most 11 rounds, as in the
+authors' code, since a round may repeat rows that were queried before, which are free; mean and deviation of the first
+points are those of the reference. The paper fits the length scale "to the initial dataset"; here it is fitted at the
+start of each round, since four points alone, as on moons, can leave it a thousand times too small.
 """
 
 from __future__ import annotations
@@ -68,15 +68,15 @@ REPAIRS = {
 STARTS = ("normal", "lhs", "random", "test")
 JITTER = 1e-6  # added to a covariance that is not positive definite, as in the listing
 DIFFERENCE = 1e-8  # step of L-BFGS-B's forward differences: SciPy's default
-MAX_ITERATIONS = 100  # of L-BFGS-B; Monte-Carlo noise ends it after one or two
+MAX_ITERATIONS = 100  # of L-BFGS-B; because of Monte-Carlo noise it stops after one or two
 CLOSEST = 0.05  # share of the Sobol points that count as closest to one half
-BAND = 0.2  # with `sobol_rays`, also those within this of one half
-BOX_DIMENSIONS = 2  # with `sobol_rays`, up to here the points fill the box
+BAND = 0.2  # with `sobol_rays`, also the points within this distance of one half
+BOX_DIMENSIONS = 2  # with `sobol_rays`, the points fill the box up to this dimension
 MIN_SPREAD = 1e-3  # least deviation of a start, as in the listing
-PCA_FEATURES = 64  # from this number of features on, starts are drawn in principal components (R21)
-MAX_DRAWS = 2_000_000  # pairs of random numbers at once
-MAX_LEAVES = 50_000  # with `all_categories`, combinations that are compared
-LEAF_CLIMBS = 3  # best leaves whose numbers are optimised
+PCA_FEATURES = 64  # with this many features or more, starts are drawn in principal components (R21)
+MAX_DRAWS = 2_000_000  # maximum number of pairs of random numbers drawn at once
+MAX_LEAVES = 50_000  # with `all_categories`, maximum number of combinations compared
+LEAF_CLIMBS = 3  # number of best leaves whose numbers are optimised
 UNLIKELY, PATIENCE = 0.02, 10
 VARIANCE_LIMIT = 1e-12
 
@@ -95,11 +95,11 @@ class PublishedAce(Strategy):
         start: where L-BFGS-B starts: a truncated "normal" around the factual (the text), "lhs", "random" in the box, or
             "test", a known row.
         initial: first points from a truncated "normal", or "reference" rows.
-        n_starts: most starts of one acquisition.
-        neighbours: of the local outlier factor on the points asked.
-        max_rounds: most rounds.
-        categorical: names of the features that branch and bound fixes; None for all that are no numbers. Other whole
-            numbers are optimised as real numbers and rounded.
+        n_starts: maximum number of starts of one acquisition.
+        neighbours: of the local outlier factor on the points queried.
+        max_rounds: maximum number of rounds.
+        categorical: names of the features that branch and bound fixes; None for all that are not numbers. Whole numbers
+            among the others are optimised as real numbers and rounded.
 
     The fields that `REPAIRS` describes are off by default.
     """
@@ -196,15 +196,15 @@ class PublishedAce(Strategy):
 
 
 def _distance(settings: PublishedAce, problem: Problem, X: FloatArray) -> FloatArray:
-    """What makes one counterfactual nearer than another, (n,): raw Euclidean distance, or cost (R6)."""
+    """The distance by which counterfactuals are compared, (n,): raw Euclidean distance, or cost (R6)."""
     return problem.cost(X) if settings.choose_by_cost else np.linalg.norm(X - problem.factual, axis=1)
 
 
 def answer(settings: PublishedAce, steps: Sequence[Step], X: FloatArray) -> FloatArray | None:
-    """What the algorithm returns, (d,): the last Sobol point that is a hit, or the best hit of all (R4).
+    """The answer of the algorithm, (d,): the last Sobol point that is a hit, or the best hit of all (R4).
 
     Args:
-        steps: of the explanation, the factual first.
+        steps: the steps of the explanation, the factual first.
         X: their rows as points, (n, d).
     """
     if not settings.best_asked:
@@ -216,7 +216,7 @@ def answer(settings: PublishedAce, steps: Sequence[Step], X: FloatArray) -> Floa
 
 
 def _is_over(settings: PublishedAce, problem: Problem, history: History) -> bool:
-    """Did the last rounds find no closer counterfactual? (R3)"""
+    """Whether the last rounds found no closer counterfactual (R3)."""
     rounds = np.array([q.round for q in history.queries])
     counts = history.is_hit.copy()
     if not settings.best_asked:
@@ -230,7 +230,7 @@ def _is_over(settings: PublishedAce, problem: Problem, history: History) -> bool
         if found < nearest:
             nearest, idle = found, 0
         elif np.isfinite(found) or (settings.best_asked and np.isfinite(nearest)):
-            idle += 1  # a round whose Sobol point is no hit does not end the search (section 3.5)
+            idle += 1  # a round whose Sobol point is a miss does not end the search (section 3.5)
     return idle >= (2 if settings.two_idle_rounds else 1)
 
 
@@ -243,7 +243,7 @@ def _is_unlikely(history: History) -> bool:
 
 
 def matern(squared: FloatArray, nu: float, ell: float = 1.0, variance: float = 1.0) -> FloatArray:
-    """The Matern covariance at squared distances, of the same shape."""
+    """The Matern covariance at squared distances; the result has the same shape."""
     r = np.sqrt(2 * nu * np.maximum(squared, 0.0)) / ell
     if nu == 0.5:
         return np.asarray(variance * np.exp(-r))
@@ -253,7 +253,7 @@ def matern(squared: FloatArray, nu: float, ell: float = 1.0, variance: float = 1
 
 @lru_cache(maxsize=32)
 def fitted_length_scale(points: bytes, labels: bytes, n: int, nu: float) -> float:
-    """The length scale of largest marginal likelihood for amplitude 1, as scikit-learn fits it; 1 for one class."""
+    """The length scale of largest marginal likelihood with amplitude 1, as fitted by scikit-learn; 1 for one class."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.gaussian_process import GaussianProcessClassifier
     from sklearn.gaussian_process.kernels import Matern
@@ -290,7 +290,7 @@ class Laplace:
         self._squared = squared or (lambda A, B: cdist(A, B, "sqeuclidean"))
         K = self.kernel(Z, Z)
         a = np.zeros(len(t))
-        for _ in range(100):  # the listing stops after 10, which is as a rule enough
+        for _ in range(100):  # the listing stops after 10, which is usually enough
             W = expit(a) * expit(-a)
             new = K @ np.linalg.solve(np.eye(len(t)) + W[:, None] * K, t - expit(a) + W * a)
             moved, a = np.linalg.norm(new - a), new
@@ -306,7 +306,7 @@ class Laplace:
 
     def solved(self, K_star: FloatArray) -> FloatArray:
         """(W^-1 + K)^-1 K_star, (n, a)."""
-        # LAPACK itself: called for single points, where the checks of cho_solve take longer than the solution.
+        # LAPACK is called directly, since for single points the checks of cho_solve take longer than the solution.
         solution, _ = dpotrs(self._B[0], self.root_W[:, None] * K_star, lower=True)
         out: FloatArray = self.root_W[:, None] * solution
         return out
@@ -317,7 +317,7 @@ class Laplace:
         """Mean and variance at A, and covariance with the latent function at one point b, (D,), (a,) each.
 
         Args:
-            solved_b: `solved` of the covariances with b, (n,), where many calls have the same b.
+            solved_b: `solved` of the covariances with b, (n,), to reuse if many calls have the same b.
         """
         K_star = self.kernel(self.Z, A)
         if solved_b is None:
@@ -350,7 +350,7 @@ def monte_carlo_improvement(
     """The mean over draws of the improvement of J, (n,).
 
     Args:
-        gain: cost of the incumbent less that of each point, (n,).
+        gain: cost of the incumbent minus that of each point, (n,).
         moments: mean and variance of f at each point, and its covariance with f at the incumbent, (n,) each.
         draws: standard normal numbers, (n, m, 2).
     """
@@ -377,7 +377,7 @@ class _State:
         self.labels = history.is_hit.astype(float)
 
     def coordinates(self, X: FloatArray) -> FloatArray:
-        """What the kernel sees, (n, D) (R8)."""
+        """The inputs of the kernel, (n, D) (R8)."""
         scale = self.problem.scale
         return scale.coordinates(X) if self.settings.standardised_kernel else scale.filled(X)
 
@@ -405,7 +405,7 @@ class _State:
 
     @cached_property
     def deviations(self) -> FloatArray:
-        """Of the points asked, (d,); infinite where they do not vary, which then counts nothing (R7)."""
+        """Standard deviations of the points queried, (d,); infinite if constant, so that changes are free (R7)."""
         deviations = self.history.X.std(axis=0)
         return np.where(deviations > 1e-10, deviations, np.inf)
 
@@ -433,12 +433,12 @@ class _State:
             return LocalOutlierFactor(n_neighbors=neighbours, novelty=True).fit(X)
 
     def improvement(self, penalty: float, rng: np.random.Generator) -> Objective:
-        """Expected improvement of J over the incumbent, with new noise in every call (R11, R22)."""
+        """Expected improvement of J over the incumbent, with new random draws in every call (R11, R22)."""
         history, posterior, settings = self.history, self.posterior, self.settings
         mean = expit(posterior.kernel(posterior.Z, posterior.Z) @ posterior.residual)
         costs = self.cost(history.X)
         J = costs + penalty * np.abs(mean - 0.5)
-        if settings.reference_lof:  # the factual may be the incumbent, other outliers may not
+        if settings.reference_lof:  # the incumbent may be the factual, but no other outlier
             J = np.where(self.problem.plausible(history.X) | (np.arange(len(J)) == 0), J, np.inf)
         i = int(J.argmin())
         b = posterior.Z[i]
@@ -471,7 +471,7 @@ class _State:
 
 
 def climb(value: Objective, x: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, float]:
-    """Where L-BFGS-B ends from x, (d,), with its default forward differences, and the value there."""
+    """The result of L-BFGS-B started at x, (d,), with its default forward differences, and the value there."""
     free = np.flatnonzero(low < high)
     if len(free) == 0:
         return x, float(value(x[None])[0])
@@ -496,9 +496,9 @@ def climb(value: Objective, x: FloatArray, low: FloatArray, high: FloatArray) ->
 def greedy_branching(
     value: Objective, root: FloatArray, low: FloatArray, high: FloatArray, columns: IntArray
 ) -> FloatArray:
-    """The best leaf of the listing's tree, (d,): each category becomes floor or ceiling, and the rest climbs again.
+    """The best leaf of the listing's tree, (d,): each category is rounded down or up, and the rest optimised again.
 
-    No branch is cut off, and leaves may be implausible.
+    No branch is pruned, and leaves may be implausible.
     """
     if len(columns) == 0:
         return climb(value, root, low, high)[0]
@@ -528,7 +528,7 @@ def full_branching(
     codes: list[FloatArray],
     accept: Callable[[FloatArray], BoolArray],
 ) -> FloatArray | None:
-    """The best acceptable combination of categories, (d,), its numbers optimised; None if no combination is acceptable.
+    """The best acceptable combination of categories, (d,), with optimised numbers; None if none is acceptable.
 
     Raises:
         ValueError: there are too many combinations.
@@ -555,7 +555,7 @@ def full_branching(
 
 
 def _acquired(state: _State, penalty: float, rng: np.random.Generator) -> FloatArray | None:
-    """The point of largest expected improvement, (d,), snapped; None if no start leads to an improvement."""
+    """The point of largest expected improvement, (d,), snapped to the region; None if no start leads to one."""
     settings, problem, history = state.settings, state.problem, state.history
     region, value = problem.region, state.improvement(penalty, rng)
     low, high = (np.where(region.movable, end, problem.factual) for end in (region.low, region.high))
@@ -595,7 +595,7 @@ def _acquired(state: _State, penalty: float, rng: np.random.Generator) -> FloatA
 
 
 def _categorical(settings: PublishedAce, problem: Problem) -> IntArray:
-    """The features that branch and bound fixes, as positions."""
+    """Positions of the features that branch and bound fixes."""
     space = problem.region.space
     chosen = settings.categorical
     if chosen is None:
@@ -650,7 +650,7 @@ def _first_point(
         rows: FloatArray = problem.projected[order[len(history.queries) % len(order)]]
         return rows
     known = scale.filled(problem.reference)
-    # With one class only, the draws widen until there is a hit (R17).
+    # With one class only, the distribution widens until there is a hit (R17).
     widening = 1 + len(history.queries) / 8 if settings.one_class and not history.is_hit.any() else 1.0
     deviation = np.maximum(widening * known.std(axis=0), MIN_SPREAD)
     drawn = truncated_normal(rng, known.mean(axis=0), deviation, region.low, region.high)
@@ -662,14 +662,14 @@ def _first_point(
 
 
 def _rest_of_round(state: _State, round_: int, penalty: float, rng: np.random.Generator) -> Query | None:
-    """The next acquisition of the round, or its Sobol step; None if there is nothing to ask."""
+    """The next acquisition of the round, or its Sobol step; None if there is nothing to query."""
     settings = state.settings
     max_p_hit = _largest_probability(state, rng) if settings.gives_up else 1.0
     while penalty < settings.lambda_max:
         point = _acquired(state, penalty, rng)
         if point is not None:
             return Query(point, "acquire", round_, penalty, max_p_hit)
-        penalty = penalty**settings.growth  # nothing to ask at this penalty (R19)
+        penalty = penalty**settings.growth  # nothing to query at this penalty (R19)
     found = boundary_point(state, rng)
     if found is None and settings.falls_back and not state.history.is_hit.any():
         rows = state.problem.projected[np.argsort(state.problem.cost(state.problem.projected), kind="stable")]
@@ -689,7 +689,7 @@ def boundary_point(state: _State, rng: np.random.Generator) -> FloatArray | None
 
 
 def _first_admissible(state: _State, X: FloatArray) -> FloatArray | None:
-    """The first point that was not asked and is plausible, (d,)."""
+    """The first plausible point that was not queried before, (d,)."""
     for part in np.array_split(X, 1 + len(X) // 200):
         is_new = np.array([key(x) not in state.history.asked for x in part], dtype=bool)
         is_new[is_new] = state.is_inlier(part[is_new]) if is_new.any() else False
