@@ -1,4 +1,4 @@
-"""What the tests of the command line share: a folder with data and a model that writes down each row it is asked."""
+"""Shared by tests of the command line: a folder with data, and a model that logs each row it is sent."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Result:
 
 
 def run(*words: Any) -> Result:
-    """What the command ends in, without colours, wherever the tests run."""
+    """Run a command in this process, without colours, and return its exit code and output."""
     colourless = {"FORCE_COLOR": None, "TTY_COMPATIBLE": None, "TTY_INTERACTIVE": None}
     result = CliRunner().invoke(app, [str(word) for word in words], env=colourless)
     stdout, stderr = (re.sub(r"\x1b\[[0-9;]*m", "", text) for text in (result.stdout, result.stderr))
@@ -56,17 +56,17 @@ def run(*words: Any) -> Result:
 
 
 def command(*words: Any) -> list[str]:
-    """The same as a process of its own."""
+    """The arguments to run the same command in a new process."""
     return [sys.executable, "-m", "acex", *(str(word) for word in words)]
 
 
 def can_be_interrupted() -> None:
-    """In a new process: heed Ctrl-C, also where the tests run in the background of a shell that ignores it."""
+    """Call in a new process to handle Ctrl-C even if the tests run in the background of a shell that ignores it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def environment(**more: str) -> dict[str, str]:
-    source = str(Path(acex.__file__).resolve().parents[1])  # where it is not installed
+    source = str(Path(acex.__file__).resolve().parents[1])  # in case it is not installed
     return os.environ | {"PYTHONPATH": source} | more
 
 

@@ -1,4 +1,4 @@
-"""What tests share."""
+"""Shared fixtures and settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import settings
 
 from ledgers import postgres
 
-settings.register_profile("acex", deadline=None)  # no test depends on how busy the machine is
+settings.register_profile("acex", deadline=None)  # results must not depend on the load of the machine
 settings.load_profile("acex")
 
 needs_data = pytest.mark.skipif(
@@ -21,7 +21,7 @@ needs_data = pytest.mark.skipif(
 
 @pytest.fixture(scope="session", autouse=True)
 def _state_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """What ledgers on a server keep on this machine goes to a folder of the tests."""
+    """Local state of ledgers on a server is written to a temporary folder."""
     os.environ["ACEX_STATE"] = str(tmp_path_factory.mktemp("state"))
 
 
@@ -37,7 +37,7 @@ def loans_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """Where a new ledger may be made: a file, and a PostgreSQL server."""
+    """The address of a new ledger: a file, or a database on a PostgreSQL server."""
     if request.param == "sqlite":
         yield str(tmp_path / "ledger.db")
     else:
@@ -46,7 +46,7 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say whether the ledger was tested on PostgreSQL: tests that are skipped look much like tests that pass."""
+    """Print whether the ledger was tested on PostgreSQL, since skipped tests are easily overlooked."""
     ran = [r for r in terminalreporter.stats.get("passed", []) if "postgres" in r.nodeid and r.when == "call"]
     if ran and "ACEX_TEST_POSTGRES" in os.environ:
         terminalreporter.write_line(f"{len(ran)} tests passed on PostgreSQL.")

@@ -1,4 +1,4 @@
-"""Toy tables and models that tests share. Add one here before you define one in a test file."""
+"""Toy tables and models shared by tests. Add new ones here rather than in a test file."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ POINTS = np.random.default_rng(0).normal(size=(150, 3)).round(6)  # three number
 
 
 def sums(rows: Any) -> Any:
-    """1 where the sum of a row is above 0.5: a model of `POINTS`, or of any table of numbers."""
+    """1 if the sum of a row is above 0.5, otherwise 0: a model for `POINTS`, or any table of numbers."""
     return (np.asarray(rows, dtype=float).sum(axis=1) > 0.5).astype(int)
 
 
 def high(rows: Any) -> Any:
-    """ "high" where the first two numbers of a row add up to more than 0.7, otherwise "low"."""
+    """ "high" if the first two numbers of a row add up to more than 0.7, otherwise "low"."""
     first = rows.iloc[:, :2] if isinstance(rows, pd.DataFrame) else rows[:, :2]
     return np.where(first.sum(axis=1) > 0.7, "high", "low")
 
@@ -41,7 +41,7 @@ def people(n: int = 80, seed: int = 0) -> pd.DataFrame:
 
 
 def score(rows: pd.DataFrame) -> Any:
-    """How good a person looks to `bank`."""
+    """The score of each person, above 0 for those that `bank` calls good."""
     judge = 500 * (rows["job"] == "judge")
     return (rows["income"] - 400 * rows["children"] - 300 * rows["debt"] + judge - 2800).to_numpy(dtype=float)
 
@@ -58,13 +58,13 @@ def bank_scores(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def rejected(rows: pd.DataFrame, i: int = 0) -> pd.Series[Any]:
-    """The person number i of those that `bank` calls bad."""
+    """Person number i among those that `bank` calls bad."""
     row: pd.Series[Any] = rows[bank(rows) == "bad"].iloc[i]
     return row
 
 
 class Counted:
-    """A model that counts the rows it was sent, and remembers them."""
+    """A model that records the rows it was sent; its length is their number."""
 
     def __init__(self, model: Callable[[Any], Any] = bank) -> None:
         self.model, self.sent = model, list[Any]()
