@@ -237,7 +237,7 @@ def _read_labels(path: Path, encoding: str | None = None) -> dict[int, dict[str,
         raise ValueError(f"{path}: expected the columns {KEY!r} and {LABEL!r} of acex ask.")
     lines = lines.rename(columns={label: OWN_LABEL})
     lines[OWN_LABEL] = lines[OWN_LABEL].str.strip()
-    numbered = enumerate(lines.to_dict("records"), start=2)  # after the header
+    numbered = enumerate(lines.to_dict("records"), start=2)  # line 1 is the header
     return {n: {str(name): text for name, text in line.items()} for n, line in numbered if line[OWN_LABEL]}
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from acex.space.feature import Direction, Feature
 
-PASSWORD = re.compile(r"https?://[^/:@]*:(?!\d*[/?#])\S*@")  # even if it contains a slash
+PASSWORD = re.compile(r"https?://[^/:@]*:(?!\d*[/?#])\S*@")  # not a port; the password may contain a slash
 # Types of arguments in --model-config that `HttpModel` does not check before a row is sent.
 CONFIG_TYPES = {"labels": str, "input_name": str, "version": str, "classes": list, "headers_from_env": dict}
 
@@ -232,7 +232,7 @@ class Case:
         if "noise" in given:
             given["noise"] = flags.noise(given["noise"])
         if isinstance(model, acex.HttpModel):
-            given.pop("timeout", None)  # `ModelFlags.open` has set it
+            given.pop("timeout", None)  # already set by `ModelFlags.open`
         try:
             return acex.Model(model, **given)
         except TypeError as error:
@@ -294,7 +294,7 @@ class Prepared:
     model: acex.Model
     options: dict[str, Any]  # of `Explainer.search`
     ids: Sequence[Any] | None  # names of the rows to explain
-    remarks: list[str]  # what was assumed
+    remarks: list[str]  # assumptions and problems to report
 
 
 def _category(feature: Feature, text: str) -> Any:

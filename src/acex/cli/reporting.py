@@ -197,7 +197,7 @@ def report(
         explanations = current or explanations
     if profile == "notice" and len(explanations) > 1:
         raise ValueError(f"--profile notice is for one person, and {source} has {len(explanations)} rows; use --id.")
-    explanations = {name: without(e, output.columns) for name, e in explanations.items()}  # also for the index
+    explanations = {name: without(e, output.columns) for name, e in explanations.items()}  # before the index is written
     pages = [
         page(e, profile, sign=output.sign, price_per_row=prices.get(name), fields=fields, template=template)
         for name, e in explanations.items()

@@ -26,7 +26,7 @@ COMPUTED = ("before", "after")  # placeholders that acex fills, in addition to t
 
 @dataclass(frozen=True)
 class Fields:
-    """What a notice needs in addition to the explanation, in its language.
+    """The parts of a notice that the explanation does not provide, in the language of the notice.
 
     Attributes:
         organisation: who decided. date: when. subject: what was decided, as in "your request for a loan".
@@ -37,7 +37,7 @@ class Fields:
         keep_until: until when the data are kept. contact: whom to contact, and how.
         recipient: the name of the person concerned, as in "Dear Ms Miller"; by default the salutation is general.
         reasons: the main reasons of the decision in the decider's own words, a list; by default left out.
-        words: what features, categories, units and labels are called.
+        words: the names of features, categories, units and labels in that language.
     """
 
     organisation: str

@@ -171,7 +171,7 @@ def cost_texts(costs: Sequence[float]) -> list[str]:
 
 
 def answer(explanation: Explanation, templates: Templates, which: int) -> str:
-    """What the model answered before (0) or after (1): the name of a label, or a number."""
+    """The model's answer before (0) or after (1), as text: the name of a label, or a number."""
     if isinstance(explanation.plan.target, Measured):
         return templates.number(labels_as_text(explanation)[which])
     return templates.labelled((explanation.label_before, explanation.label_after)[which])
