@@ -368,7 +368,7 @@ def test_a_file_saved_by_a_german_spreadsheet_is_read(encoding: str) -> None:
 def test_dates_and_truth_values_of_a_spreadsheet_are_recognised() -> None:
     assert _alike("2026-11-03", "03.11.2026") and not _alike("2026-11-03", "11.03.2026")
     assert _alike(True, "WAHR") and not _alike(True, "FALSCH")
-    assert _alike("01069", "1069") and _alike("00", "0") and not _alike("01069", "10690")
+    assert _alike("01069", "1069") and _alike("00", "0") and not _alike("01069", "10690") and not _alike("0", "")
     assert _alike(1250.75, "1.250,75") and _alike(1250, "1 250") and not _alike(1.5, "01. Mai")
 
 

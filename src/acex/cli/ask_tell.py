@@ -377,7 +377,9 @@ def _alike(value: Any, text: str) -> bool:
 
     text = text.strip()
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        if str(value).strip().lower().lstrip("0") == BOOLEANS.get(text.lower(), text.lower()).lstrip("0"):
+        pair = (str(value).strip().lower(), BOOLEANS.get(text.lower(), text.lower()))
+        first, second = (re.sub(r"^0+(?=.)", "", each) for each in pair)
+        if first == second:
             return True
         day = pd.to_datetime(text, dayfirst=True, errors="coerce") if DATE.match(str(value)) else None
         return day is not None and day == pd.to_datetime(str(value), errors="coerce")
