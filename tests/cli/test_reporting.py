@@ -54,6 +54,7 @@ def test_several_explanations_get_a_page_each_and_an_index() -> None:
     assert run("report", "l.db", "--id", chosen[:10]).stdout == "1 report: open l.html\n"
     assert chosen[:10] in Path("l.html").read_text(encoding="utf-8")
     assert "'nobody'" in run("report", "l.db", "--id", "nobody").stderr
+    assert "'None'" in run("report", "l.db", "--id", "None").stderr
 
 
 def test_what_has_no_answer_yet_is_left_out_and_named() -> None:

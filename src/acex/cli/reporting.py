@@ -250,7 +250,8 @@ def _from_ledger(where: str) -> tuple[dict[str, acex.Explanation], dict[str, flo
 
 def _is_called(wanted: list[str], identity: str, e: acex.Explanation) -> bool:
     """Whether any of these is the name of the row or a prefix of the identity."""
-    names = str(e.settings.get("id")).split(", ")
+    joined = str(e.settings.get("id", ""))  # one name, or all of them
+    names = [joined, *joined.split(", ")]
     return any(text in names or (len(text) >= SHORTEST and identity.startswith(text)) for text in wanted)
 
 
