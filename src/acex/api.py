@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -173,8 +174,11 @@ class Explainer:
         if wrapped.priced is not None and opened.account(model_id).price_per_row is not None:
             where = "token_prices of the HttpModel, price_per_row of the ledger"
             raise ValueError(f"The price of {model_id!r} is set twice: {where}. Use one of them, or another name.")
-        if wrapped.priced is not None and wrapped.priced.money is not None:
-            opened.budget(model_id, money=wrapped.priced.money)
+        if wrapped.priced is not None and (money := wrapped.priced.money) is not None:
+            if (cap := opened.account(model_id).money_budget) not in (None, Decimal(str(money))):
+                how = f"Change it with ledger.budget({model_id!r}, money={money:g}), or leave out money."
+                raise ValueError(f"money={money:g}: the ledger has a cap of {cap:f} for {model_id!r}. {how}")
+            opened.budget(model_id, money=money)
         remarks += reference.remarks
         self._planner = Planner(wrapped, reference, opened, model_id, share_answers=share_answers, remarks=remarks)
 

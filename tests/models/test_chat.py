@@ -418,6 +418,18 @@ def test_a_price_per_row_beside_token_prices_is_refused(tmp_path: Path) -> None:
         assert ledger.account("other").row_budget == 9 and len(server.bodies) == 2
 
 
+def test_a_model_does_not_change_the_cap_of_a_ledger(tmp_path: Path) -> None:
+    data = pd.concat([ROWS] * 10, ignore_index=True)
+    with serving(chat(chance)) as server, acex.Ledger(tmp_path / "l.db") as ledger:
+        model = acex.Model(asking(server.url, token_prices=(1.0, 2.0), money=5.0), name="chat")
+        ledger.budget("chat", money=0.25)
+        with pytest.raises(ValueError, match=r"money=5: .* cap of 0\.25 for 'chat'.* ledger\.budget"):
+            acex.Explainer(model, data, ledger=ledger)
+        ledger.budget("chat", money=5)
+        acex.Explainer(model, data, ledger=ledger)
+        assert ledger.account("chat").money_budget == 5
+
+
 def test_refused_requests_cost_nothing() -> None:
     with serving(says(503, ""), says(503, ""), chat(chance), says(401, "")) as server:
         box = priced(asking(server.url, token_prices=(1.0, 2.0), money=1.0))
