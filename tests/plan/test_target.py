@@ -38,6 +38,7 @@ def test_one_label_several_or_any_other(said: Any, wanted: Any) -> None:
 def test_hits_are_the_wanted_labels_or_all_but_the_factuals() -> None:
     assert [Target.of(["b", "c"]).is_hit(label, "a") for label in "abc"] == [False, True, True]
     assert [Target.of(None).is_hit(label, "a") for label in "abc"] == [False, True, True]
+    assert [Target.of(None).is_hit(label, "no") for label in ("No", " no", "yes")] == [False, False, True]
 
 
 @pytest.mark.parametrize(

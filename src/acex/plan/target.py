@@ -144,7 +144,7 @@ class Labels(Target):
         return Labels(tuple(words.get(label, label) for label in self.labels))
 
     def is_hit(self, label: Label, before: Label) -> bool:
-        return label in self.labels if self.labels else label != before
+        return label in self.labels if self.labels else spelling(label) != spelling(before)
 
     def same_hits(self, before: Label) -> Hashable:
         return self.labels or (None, before)
