@@ -28,7 +28,7 @@ def test_a_summary_counts_what_the_explanations_say() -> None:
     asked = acex.Explainer(lambda rows: ["low"] * len(rows), POINTS)
     nothing = asked.explain_many(LOW[:2], budget=3, n_jobs=1).summary()
     assert nothing.not_found.tolist() == ["budget_spent"] * 2 and nothing.changes.empty
-    assert "2 budget spent." in str(nothing) and "Nothing was found for:\n  0: budget spent" in str(nothing)
+    assert "2 budget spent." in str(nothing) and "Without a result:\n  0: budget spent" in str(nothing)
 
 
 def test_changes_that_were_not_checked_are_counted() -> None:

@@ -136,7 +136,7 @@ class Summary:
         if len(self.not_found):
             shown = [f"  {name}: {words.get(why, why)}" for name, why in self.not_found.head(MOST_LINES).items()]
             more = len(self.not_found) - len(shown)
-            parts += ["", "Nothing was found for:", *shown, *([f"  ... and {more} more"] if more else [])]
+            parts += ["", "Without a result:", *shown, *([f"  ... and {more} more"] if more else [])]
         if self.groups is not None:
             parts += ["", str(self.groups)]
         return printable("\n".join(parts))
