@@ -180,8 +180,8 @@ class Explanation:
     def stopped_by(self) -> StoppedBy:
         """Why the search ended.
 
-        "budget": used up, or too little left to check a cheaper answer; "time"; "settled": ten more queries are
-        unlikely to save 5%; "exhausted": there is no allowed row left to send; "unfinished": it has not ended.
+        "budget": used up, or too little left to check a cheaper answer; "time"; "settled": more queries are
+        unlikely to pay off; "exhausted": there is no allowed row left to send; "unfinished": it has not ended.
         """
         return self.ending.stopped_by
 

@@ -50,7 +50,7 @@ ELSEWHERE = ("target", "ranges", "values", "rules", "class_names")  # shown in o
 STOPPED = {
     "budget": "The budget was used up, or too little of it was left to check a cheaper answer.",
     "time": "The time limit was reached.",
-    "settled": "The search stopped because ten more queries were unlikely to save 5% of the cost.",
+    "settled": "The search stopped because more queries were unlikely to pay off.",
     "exhausted": "There was no allowed row left to send.",
     "unfinished": "The search has not ended.",
 }
