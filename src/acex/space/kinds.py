@@ -367,7 +367,8 @@ class Nominal(Categorical):
             or (len(values) > max(MOST_CODES, len(column) / 2))
         ):
             what = f"{name!r}: {len(values)} different texts in {len(column)} rows look like an identifier"
-            dates = f"name the format of its dates (--date '{name}=%d/%m/%y'), " if LIKE_A_DATE.match(values[0]) else ""
+            form = f"dates={{{name!r}: '%d/%m/%Y'}}, in the shell --date '{name}=%d/%m/%Y'"
+            dates = f"name the format of its dates ({form}), " if LIKE_A_DATE.match(values[0]) else ""
             numbers = "convert it to numbers, " if LIKE_A_NUMBER.fullmatch(values[0]) else ""
             raise ValueError(
                 f"{what}. Drop the column (in the shell --drop {name!r}, or --id-column {name!r} if it names rows), "
