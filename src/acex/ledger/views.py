@@ -55,6 +55,7 @@ class Tables:
         frame = self._frame(MODELS).astype({"row_budget": "Int64", "price_per_row": "Float64"})
         for money, rows in (("money_budget", "row_budget"), ("spent", "charged")):
             stored = pd.to_numeric(frame[money]).astype("Float64")
+            stored = stored.where((stored != 0) | (frame[rows].fillna(0) == 0))  # without a price it is not known
             frame[money] = (frame[rows] * frame["price_per_row"]).fillna(stored)
         return frame
 
