@@ -634,7 +634,7 @@ def contradictions(ledger: BaseLedger, model: str, asked: Sequence[str]) -> tupl
         return ()
     text = (
         f"The model contradicts itself: it gave {counted(len(rows), 'row')} ({len(rows & set(asked))} asked here) "
-        f"another label later. The first one is used."
+        f"another label later. The first one is used, unless it was corrected."
     )
     return (Remark("contradiction", text, is_warning=True, advice="See Ledger.contradicted."),)
 
