@@ -66,6 +66,12 @@ def test_a_quote_says_that_the_money_is_too_little(tmp_path: Path) -> None:
     assert many.quote().most_queries == 90  # without a price, nothing is known of the money
 
 
+def test_a_quote_warns_of_a_total_that_is_small_for_the_number_of_rows(tmp_path: Path) -> None:
+    asked = explainer(tmp_path / "l.db")
+    assert "too few for most rows" in str(asked.explain_many(LOW, budget=10, budget_total=2 * len(LOW)).quote())
+    assert "for most rows" not in str(asked.explain_many(LOW, budget=10).quote())
+
+
 def test_a_price_below_zero_is_refused() -> None:
     with pytest.raises(ValueError, match="price_per_row"):
         explainer(None).explain_many(X[:2]).quote(price_per_row=-1.0)

@@ -17,6 +17,7 @@ from acex.values import as_money, check_positive, counted, is_missing
 
 LATEST = 50  # number of completed explanations that the estimate uses
 LEAST = 5  # with fewer of these there is no estimate
+FEW = 4  # queries per row below which few rows get a counterfactual
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,10 @@ class Quote:
         parts += [f"{self.ended} were explained before."] if self.ended else []
         parts += [f"{self.paid_before} queries were paid before."] if self.paid_before else []
         parts.append(f"At most {self._priced(self.most_queries)}.")
+        left = self.rows - self.ended
+        if self.most_queries < FEW * left:
+            share = f"That is {self.most_queries / left:.1f} a row, shared equally"
+            parts.append(f"{share}: too few for most rows, since the first query of each is the row itself.")
         if self.beyond_budget:
             wanted = self._priced(self.most_queries + self.beyond_budget)
             parts.append(f"The model's budget in the ledger allows no more rows; {wanted} may be needed.")
