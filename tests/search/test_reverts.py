@@ -106,6 +106,26 @@ def test_a_change_that_a_rule_forbids_to_revert_alone_is_not_marked_as_asked() -
         assert dict(changes["needed"]) == {"price": "needed (asked)", "total": "needed (rules)"}
 
 
+def test_in_linked_relations_a_mark_is_true_of_the_row_without_the_change() -> None:
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"price": rng.integers(1, 50, 300) * 0.5, "n": rng.integers(1, 12, 300)})
+    data["discount"] = np.where(rng.random(300) < 0.85, 0, rng.integers(1, 20, 300) * 1.0)
+    data["total"] = data["price"] * data["n"]
+    data["net"] = data["total"] - data["discount"]
+
+    def model(rows: pd.DataFrame) -> Any:
+        return np.where(rows["net"] > 100, "yes", "no")
+
+    for i in (1, 3, 7):
+        e = acex.explain(model, data.iloc[i], data, budget=20)
+        adjusted = {"price", "total", "net"}.intersection(e.changes["feature"])
+        for feature in e.changes.query("needed == 'needed (asked)'")["feature"]:
+            sent = e.trace[e.trace[feature] == data.iloc[i][feature]]
+            free = [str(name) for name in data.columns.difference([feature, *adjusted])]
+            same = (sent[free] == e.counterfactual[free]).all(axis=1)
+            assert (sent[same]["label"] == "no").any()
+
+
 def test_a_rounded_ratio_moves_along_when_a_number_that_it_follows_from_is_reverted() -> None:
     rng = np.random.default_rng(0)
     income = (np.exp(rng.normal(7.9, 0.5, 600)) / 10).round() * 10

@@ -117,15 +117,17 @@ class Reverts:
 
     @cached_property
     def _is_miss_alone(self) -> BoolArray:
-        """Whether the point without this change was a miss, computed features aside, (u,)."""
+        """Whether the point without this change, and with what is computed from it adjusted, was a miss, (u,)."""
         region, hits = self.problem.region, self.history.X[self.chosen][self.of]
         reverted = np.zeros(hits.shape, dtype=bool)
         reverted[np.arange(len(hits)), self.features] = True
         alone, X, forbidden = np.where(reverted, self.problem.factual, hits), self.X.copy(), ~self._is_allowed
         X[forbidden] = region.completed(alone[forbidden], reverted[forbidden])
-        free = np.delete(np.arange(X.shape[1]), list(region.computed))
         is_miss = np.array([self._answers.get(key(x)) is False for x in X], dtype=bool)
-        return np.asarray(is_miss & (alone == X)[:, free].all(axis=1))
+        is_computed = np.isin(np.arange(X.shape[1]), list(region.computed))
+        # Without the change of a computed feature, others that it is computed from would have to move.
+        may_move = is_computed & (hits != self.problem.factual) & ~is_computed[self.features][:, None]
+        return np.asarray(is_miss & ((alone == X) | may_move).all(axis=1))
 
     @property
     def open(self) -> BoolArray:
