@@ -6,12 +6,14 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 import acex
+from benchmarks.methods import METHODS
 from documentation import ROOT, blocks, run_page, set_up_files
 
 PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
@@ -20,11 +22,15 @@ HAS_PINNED_VERSIONS = all(version(name) == PINNED[name] for name in ("numpy", "p
 
 
 @pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each page runs in a folder of its own; what a page puts into the environment or the path is taken out again."""
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Each page runs in a folder of its own; changes of the environment, the path and the methods are undone."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setenv("LOANS_TOKEN", "Bearer 0123456789")
+    methods = dict(METHODS)
+    yield
+    METHODS.clear()
+    METHODS.update(methods)
 
 
 @pytest.fixture(scope="module")
