@@ -39,6 +39,7 @@ def test_hits_are_the_wanted_labels_or_all_but_the_factuals() -> None:
     assert [Target.of(["b", "c"]).is_hit(label, "a") for label in "abc"] == [False, True, True]
     assert [Target.of(None).is_hit(label, "a") for label in "abc"] == [False, True, True]
     assert [Target.of(None).is_hit(label, "no") for label in ("No", " no", "yes")] == [False, False, True]
+    assert [Target.of(None).is_hit(label, 1) for label in (1.0, True, 2)] == [False, False, True]
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,9 @@ class Labels(Target):
         return Labels(tuple(words.get(label, label) for label in self.labels))
 
     def is_hit(self, label: Label, before: Label) -> bool:
-        return label in self.labels if self.labels else spelling(label) != spelling(before)
+        if self.labels:
+            return label in self.labels
+        return label != before and spelling(label) != spelling(before)  # 1 and 1.0 are equal, "No" and "no" one label
 
     def same_hits(self, before: Label) -> Hashable:
         return self.labels or (None, before)
